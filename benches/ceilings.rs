@@ -34,12 +34,7 @@ const RANGES: u32 = 19_000;
 const ANCHORS: u32 = 1_600;
 const EXPECTATIONS: u32 = 2_000;
 /// In their order: what the first one writes is there for the others.
-const COMMANDS: [&[&str]; 4] = [
-    &["render"],
-    &["validate"],
-    &["render", "--check"],
-    &["verify"],
-];
+const COMMANDS: [&[&str]; 4] = [&["render"], &["validate"], &["render", "--check"], &["verify"]];
 
 /// Input that is just below a ceiling.
 struct Input {
@@ -85,37 +80,17 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn inputs() -> [Input; 5] {
-    let own_lans = |layout| Shape {
-        lan: Lan::Own,
-        ..Shape::new(layout)
-    };
+    let own_lans = |layout| Shape { lan: Lan::Own, ..Shape::new(layout) };
     let full = |clusters, nodes| own_lans(Layout::Full { clusters, nodes });
-    let hub = own_lans(Layout::Hub {
-        nodes: 1,
-        spokes: 333,
-        each: 240,
-    });
+    let hub = own_lans(Layout::Hub { nodes: 1, spokes: 333, each: 240 });
     [
-        Input {
-            ceiling: "400 clusters",
-            shape: full(400, 1),
-            more: |_, _| Ok(()),
-            later: None,
-        },
-        Input {
-            ceiling: "80,000 nodes",
-            shape: hub,
-            more: |_, _| Ok(()),
-            later: None,
-        },
+        Input { ceiling: "400 clusters", shape: full(400, 1), more: |_, _| Ok(()), later: None },
+        Input { ceiling: "80,000 nodes", shape: hub, more: |_, _| Ok(()), later: None },
         Input {
             ceiling: "80,000 nodes, a tree that is older than an overlap",
             shape: hub,
             more: |_, _| Ok(()),
-            later: Some(Shape {
-                has_overlap: true,
-                ..hub
-            }),
+            later: Some(Shape { has_overlap: true, ..hub }),
         },
         Input {
             ceiling: "20,000 ranges and 5,000 anchors",
@@ -146,10 +121,7 @@ fn ranges_and_anchors(shape: Shape, root: &Path) -> anyhow::Result<()> {
     let entry = &mut mesh["spec"]["clusters"][0];
     entry["additionalCIDRs"] = json!(ranges);
     entry["anchors"] = json!(anchors);
-    Ok(fs::write(
-        root.join("mesh.yaml"),
-        serde_yaml::to_string(&mesh)?,
-    )?)
+    Ok(fs::write(root.join("mesh.yaml"), serde_yaml::to_string(&mesh)?)?)
 }
 
 /// Expects that the pods of all nodes in some zones reach a pod of every cluster.
@@ -171,10 +143,7 @@ fn expectations(_: Shape, root: &Path) -> anyhow::Result<()> {
         "kind": "Expectations",
         "spec": all,
     });
-    Ok(fs::write(
-        root.join("expectations.yaml"),
-        serde_yaml::to_string(&file)?,
-    )?)
+    Ok(fs::write(root.join("expectations.yaml"), serde_yaml::to_string(&file)?)?)
 }
 
 fn line(command: &[&str], usages: &[Usage]) -> String {

@@ -25,40 +25,20 @@ mod support;
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 5;
 
-const FULL: Layout = Layout::Full {
-    clusters: 50,
-    nodes: 50,
-};
-const HUB: Layout = Layout::Hub {
-    nodes: 50,
-    spokes: 100,
-    each: 20,
-};
+const FULL: Layout = Layout::Full { clusters: 50, nodes: 50 };
+const HUB: Layout = Layout::Hub { nodes: 50, spokes: 100, each: 20 };
 
 /// Fleets in which clusters see each other alike, and fleets in which they do not: in the LAN of others
 /// they have no routes to them, and locations have leaders.
 const SHAPES: [Shape; 4] = [
     Shape::new(FULL),
-    Shape {
-        is_dual_stack: true,
-        ..Shape::new(FULL)
-    },
-    Shape {
-        lan: Lan::SharedBy(3),
-        locations: 3,
-        ..Shape::new(FULL)
-    },
-    Shape {
-        lan: Lan::SharedBy(u32::MAX),
-        ..Shape::new(HUB)
-    },
+    Shape { is_dual_stack: true, ..Shape::new(FULL) },
+    Shape { lan: Lan::SharedBy(3), locations: 3, ..Shape::new(FULL) },
+    Shape { lan: Lan::SharedBy(u32::MAX), ..Shape::new(HUB) },
 ];
 
 /// A fleet whose mesh is renamed.
-const RENAMED: Shape = Shape::new(Layout::Full {
-    clusters: 200,
-    nodes: 3,
-});
+const RENAMED: Shape = Shape::new(Layout::Full { clusters: 200, nodes: 3 });
 
 /// Seconds of CPU of each round. Other work on the machine changes them less than the clock.
 #[derive(Default)]
@@ -89,11 +69,7 @@ fn main() -> anyhow::Result<()> {
 fn commit(root: &Path, shape: Shape) -> anyhow::Result<()> {
     shape.write(root)?;
     clock(&mut clustermesh(root, &["render"]))?;
-    for arguments in [
-        &["init", "-q"][..],
-        &["add", "."],
-        &["commit", "-qm", "before"],
-    ] {
+    for arguments in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "before"]] {
         clock(&mut git(root, arguments))?;
     }
     println!("{shape}");
@@ -127,20 +103,14 @@ fn compare(root: &Path, python: &Path, shape: Shape) -> anyhow::Result<()> {
     let one = measure(root, python)?;
     println!("  one node has another port");
     report(&one);
-    println!(
-        "  diff ÷ render             {:<32}aim ≤ 3.0×",
-        ratio(&one.diff, &one.render)
-    );
+    println!("  diff ÷ render             {:<32}aim ≤ 3.0×", ratio(&one.diff, &one.render));
     for cluster in &clusters {
         edit(root, cluster, usize::MAX)?;
     }
     let all = measure(root, python)?;
     println!("  every node has another port");
     report(&all);
-    println!(
-        "  diff ÷ verify             {:<32}aim ≤ 2.5×",
-        ratio(&all.diff, &all.verify)
-    );
+    println!("  diff ÷ verify             {:<32}aim ≤ 2.5×", ratio(&all.diff, &all.verify));
     Ok(())
 }
 

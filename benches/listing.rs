@@ -12,12 +12,7 @@ pub(crate) const LIMIT: u32 = 250;
 /// What a node has beside its name and its networks.
 const IMAGES: u32 = 50;
 /// Who writes to a node.
-const MANAGERS: [&str; 4] = [
-    "kubelet",
-    "kube-controller-manager",
-    "kilo",
-    "node-labeller",
-];
+const MANAGERS: [&str; 4] = ["kubelet", "kube-controller-manager", "kilo", "node-labeller"];
 
 /// Clusters of one size.
 #[derive(Clone, Copy)]
@@ -59,16 +54,12 @@ spec:
     pub(crate) fn pages(self, cluster: u32) -> impl Iterator<Item = Value> {
         let mut random = Random(u64::from(cluster));
         let images = images(&mut random);
-        (0..self.nodes)
-            .step_by(LIMIT as usize)
-            .map(move |start| self.page(cluster, start, &images))
+        (0..self.nodes).step_by(LIMIT as usize).map(move |start| self.page(cluster, start, &images))
     }
 
     fn page(self, cluster: u32, start: u32, images: &Value) -> Value {
         let end = self.nodes.min(start + LIMIT);
-        let items: Vec<Value> = (start..end)
-            .map(|node| self.node(cluster, node, images))
-            .collect();
+        let items: Vec<Value> = (start..end).map(|node| self.node(cluster, node, images)).collect();
         let mut metadata = json!({ "resourceVersion": "471147114711" });
         if end < self.nodes {
             metadata["continue"] = end.to_string().into();
@@ -248,10 +239,8 @@ fn system(random: &mut Random) -> Value {
 /// What the nodes of a cluster all have pulled.
 fn images(random: &mut Random) -> Value {
     let image = |number| {
-        let repository = format!(
-            "registry.example.com/platform/team-{}/service-{number:02}",
-            number % 7
-        );
+        let repository =
+            format!("registry.example.com/platform/team-{}/service-{number:02}", number % 7);
         let [a, b, c, d] = std::array::from_fn(|_| random.word());
         let digest = format!("{a:016x}{b:016x}{c:016x}{d:016x}");
         json!({

@@ -17,15 +17,8 @@ mod support;
 
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 5;
-const FULL: Layout = Layout::Full {
-    clusters: 50,
-    nodes: 50,
-};
-const HUB: Layout = Layout::Hub {
-    nodes: 30,
-    spokes: 200,
-    each: 20,
-};
+const FULL: Layout = Layout::Full { clusters: 50, nodes: 50 };
+const HUB: Layout = Layout::Hub { nodes: 30, spokes: 200, each: 20 };
 
 fn main() -> anyhow::Result<()> {
     let Some(root) = support::folder("outage") else {
@@ -49,18 +42,9 @@ fn main() -> anyhow::Result<()> {
             outage.push(cpu(&["outage"])?);
         }
         println!("{shape}");
-        println!(
-            "  verify                  {}",
-            spread(&verify, |it| seconds(*it))
-        );
-        println!(
-            "  outage                  {}",
-            spread(&outage, |it| seconds(*it))
-        );
-        println!(
-            "  ÷                       {:<32}aim ≤ 10×",
-            ratio(&outage, &verify)
-        );
+        println!("  verify                  {}", spread(&verify, |it| seconds(*it)));
+        println!("  outage                  {}", spread(&outage, |it| seconds(*it)));
+        println!("  ÷                       {:<32}aim ≤ 10×", ratio(&outage, &verify));
     }
     Ok(remove(&root)?)
 }
@@ -70,26 +54,14 @@ fn seconds(seconds: f64) -> String {
 }
 
 fn shapes() -> Vec<Shape> {
-    let shared = |layout: Layout, lan| Shape {
-        lan,
-        ..Shape::new(layout)
-    };
+    let shared = |layout: Layout, lan| Shape { lan, ..Shape::new(layout) };
     vec![
         Shape::new(FULL),
         shared(FULL, Lan::SharedBy(u32::MAX)),
-        Shape {
-            locations: 3,
-            ..shared(FULL, Lan::ByLocation)
-        },
-        Shape {
-            locations: 3,
-            ..Shape::new(FULL)
-        },
+        Shape { locations: 3, ..shared(FULL, Lan::ByLocation) },
+        Shape { locations: 3, ..Shape::new(FULL) },
         Shape::new(HUB),
         shared(HUB, Lan::SharedBy(u32::MAX)),
-        Shape {
-            locations: 3,
-            ..Shape::new(HUB)
-        },
+        Shape { locations: 3, ..Shape::new(HUB) },
     ]
 }

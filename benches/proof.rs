@@ -38,10 +38,7 @@ mod support;
 
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 5;
-const SHAPE: Shape = Shape::new(Layout::Full {
-    clusters: 50,
-    nodes: 50,
-});
+const SHAPE: Shape = Shape::new(Layout::Full { clusters: 50, nodes: 50 });
 
 /// Seconds of each round.
 #[derive(Default)]
@@ -78,13 +75,9 @@ fn main() -> anyhow::Result<()> {
     for _ in 0..ROUNDS {
         let rendered = root.join("rendered");
         fs::rename(&rendered, root.join("aside"))?;
-        figures
-            .render
-            .push(clock(&mut clustermesh(&root, &["render"]))?);
+        figures.render.push(clock(&mut clustermesh(&root, &["render"]))?);
         remove(&root.join("aside"))?;
-        figures
-            .verify
-            .push(clock(&mut clustermesh(&root, &["verify"]))?);
+        figures.verify.push(clock(&mut clustermesh(&root, &["verify"]))?);
         single.install(|| input.round(&mut figures))?;
     }
     tell(&figures);
@@ -108,11 +101,7 @@ impl Input {
             snapshots.insert(name.clone(), snapshot);
             manifests.insert(name.clone(), texts(&root.join("rendered").join(name))?);
         }
-        Ok(Self {
-            meshes,
-            snapshots,
-            manifests,
-        })
+        Ok(Self { meshes, snapshots, manifests })
     }
 
     /// Every stage once, on one thread.
@@ -140,11 +129,7 @@ impl Input {
 
         let start = Instant::now();
         let reach = Reach::new(&fabric, u64::MAX);
-        let asked = Asked {
-            meshes: &self.meshes,
-            lists_undeclared: false,
-            allowed: None,
-        };
+        let asked = Asked { meshes: &self.meshes, lists_undeclared: false, allowed: None };
         let verification = verify(&reach, asked);
         figures.proof.push(start.elapsed().as_secs_f64());
         ensure!(verification.holds(), "a rendered mesh must hold");
@@ -155,10 +140,7 @@ impl Input {
         let start = Instant::now();
         let followed = followed(&fabric);
         figures.brute.push(start.elapsed().as_secs_f64());
-        ensure!(
-            proved == followed,
-            "{proved} pairs proved, {followed} followed"
-        );
+        ensure!(proved == followed, "{proved} pairs proved, {followed} followed");
         Ok(())
     }
 }
@@ -177,15 +159,9 @@ fn followed(fabric: &Fabric) -> u64 {
             for &(sender, source) in senders {
                 for &(receiver, destination) in receivers {
                     let trace = fabric.exchange(Packet {
-                        from: At {
-                            site: from,
-                            node: sender,
-                        },
+                        from: At { site: from, node: sender },
                         source,
-                        to: Goal::Node(At {
-                            site: to,
-                            node: receiver,
-                        }),
+                        to: Goal::Node(At { site: to, node: receiver }),
                         destination,
                         session: Session::New,
                     });
@@ -213,11 +189,7 @@ fn tell(figures: &Figures) {
     use support::figures::{ratio, seconds};
     println!("{SHAPE}: 6,125,000 ordered pairs of nodes");
     let line = |what: &str, value: String, aim: &str| {
-        let aim = if aim.is_empty() {
-            String::new()
-        } else {
-            format!("aim {aim}")
-        };
+        let aim = if aim.is_empty() { String::new() } else { format!("aim {aim}") };
         println!("{}", format!("  {what:<26}{value:<32}{aim}").trim_end());
     };
     line("parse", seconds(&figures.parse), "");
@@ -226,14 +198,6 @@ fn tell(figures: &Figures) {
     line("brute force", seconds(&figures.brute), "");
     line("render", seconds(&figures.render), "");
     line("verify", seconds(&figures.verify), "");
-    line(
-        "proof ÷ brute force",
-        ratio(&figures.proof, &figures.brute),
-        "≤ 0.10×",
-    );
-    line(
-        "verify ÷ render",
-        ratio(&figures.verify, &figures.render),
-        "≤ 2.0×",
-    );
+    line("proof ÷ brute force", ratio(&figures.proof, &figures.brute), "≤ 0.10×");
+    line("verify ÷ render", ratio(&figures.verify, &figures.render), "≤ 2.0×");
 }

@@ -32,15 +32,8 @@ const ROUNDS: usize = 7;
 /// How often memory is looked at; it hardly changes.
 const PEAKS: usize = 3;
 const SHAPES: [Shape; 2] = [
-    Shape::new(Layout::Full {
-        clusters: 50,
-        nodes: 50,
-    }),
-    Shape::new(Layout::Hub {
-        nodes: 30,
-        spokes: 200,
-        each: 20,
-    }),
+    Shape::new(Layout::Full { clusters: 50, nodes: 50 }),
+    Shape::new(Layout::Hub { nodes: 30, spokes: 200, each: 20 }),
 ];
 /// The whole job again, in the language one would reach for first.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/render.py");
@@ -93,11 +86,7 @@ fn main() -> anyhow::Result<()> {
 
 fn measure(shape: Shape, root: &Path, python: Option<PathBuf>) -> anyhow::Result<()> {
     shape.write(root)?;
-    let mut site = Site {
-        root: root.to_owned(),
-        python,
-        expected: Tree::new(),
-    };
+    let mut site = Site { root: root.to_owned(), python, expected: Tree::new() };
     site.expect(shape)?;
     let mut figures = Figures::default();
     for round in 0..ROUNDS {
@@ -229,18 +218,8 @@ impl fmt::Display for Figures {
         line(f, "script ÷ render", &ratio(&self.script, render), "≥ 6×")?;
         line(f, "peak memory", &mebibytes(self.peak), "≤ 64 MiB")?;
         line(f, "second ÷ first", &ratio(&self.again, render), "≤ 1.0×")?;
-        line(
-            f,
-            "validate ÷ render",
-            &ratio(&self.validate, render),
-            "≤ 1.0×",
-        )?;
-        line(
-            f,
-            "its peak memory",
-            &mebibytes(self.validate_peak),
-            "≤ 64 MiB",
-        )
+        line(f, "validate ÷ render", &ratio(&self.validate, render), "≤ 1.0×")?;
+        line(f, "its peak memory", &mebibytes(self.validate_peak), "≤ 64 MiB")
     }
 }
 
@@ -278,9 +257,7 @@ fn tree(root: &Path) -> anyhow::Result<Tree> {
 }
 
 fn peers(text: &[u8]) -> usize {
-    text.split(|&byte| byte == b'\n')
-        .filter(|line| *line == b"kind: Peer")
-        .count()
+    text.split(|&byte| byte == b'\n').filter(|line| *line == b"kind: Peer").count()
 }
 
 fn headline(shape: Shape, tree: &Tree) -> String {

@@ -14,20 +14,10 @@ use super::support::figures::{ratio, spread, thousands};
 use super::support::process::{Usage, clock, python, remove, usage};
 use super::support::shape::{Lan, Layout, Shape};
 
-const FULL: Layout = Layout::Full {
-    clusters: 50,
-    nodes: 50,
-};
+const FULL: Layout = Layout::Full { clusters: 50, nodes: 50 };
 /// A node in each location.
-const SMALL: Layout = Layout::Full {
-    clusters: 200,
-    nodes: 3,
-};
-const HUB: Layout = Layout::Hub {
-    nodes: 30,
-    spokes: 200,
-    each: 20,
-};
+const SMALL: Layout = Layout::Full { clusters: 200, nodes: 3 };
+const HUB: Layout = Layout::Hub { nodes: 30, spokes: 200, each: 20 };
 /// What a process may hold before there is any Peer, in bytes.
 const BASE: f64 = (20 << 20) as f64;
 
@@ -50,14 +40,9 @@ pub(crate) fn measure(root: &Path) -> anyhow::Result<()> {
         return Ok(());
     };
     for shape in shapes() {
-        let twin = Shape {
-            lan: Lan::Own,
-            ..shape
-        };
-        let mut fleets = [
-            Fleet::new(shape, root.join("fleet"))?,
-            Fleet::new(twin, root.join("twin"))?,
-        ];
+        let twin = Shape { lan: Lan::Own, ..shape };
+        let mut fleets =
+            [Fleet::new(shape, root.join("fleet"))?, Fleet::new(twin, root.join("twin"))?];
         for _ in 0..ROUNDS {
             for fleet in &mut fleets {
                 fleet.verify(&python)?;
@@ -67,10 +52,7 @@ pub(crate) fn measure(root: &Path) -> anyhow::Result<()> {
         fleet.tell();
         println!("  twin");
         twin.tell_figures();
-        println!(
-            "  CPU ÷ twin              {:<32}aim ≤ 1.5×",
-            ratio(&fleet.cpu(), &twin.cpu())
-        );
+        println!("  CPU ÷ twin              {:<32}aim ≤ 1.5×", ratio(&fleet.cpu(), &twin.cpu()));
         remove(root)?;
     }
     grow(root, &python)?;
@@ -81,10 +63,7 @@ pub(crate) fn measure(root: &Path) -> anyhow::Result<()> {
 /// Each hostile cluster should cost no more than a `verify`.
 fn assume_hostile(root: &Path, python: &Path) -> anyhow::Result<()> {
     let clusters = 110;
-    let shape = Shape {
-        lan: Lan::Own,
-        ..Shape::new(Layout::Full { clusters, nodes: 4 })
-    };
+    let shape = Shape { lan: Lan::Own, ..Shape::new(Layout::Full { clusters, nodes: 4 }) };
     let fleet = Fleet::new(shape, root.join("hostile"))?;
     let peers = thousands(shape.peers());
     println!("{shape} ({peers} Peers)");
@@ -97,10 +76,7 @@ fn assume_hostile(root: &Path, python: &Path) -> anyhow::Result<()> {
         let rounds = (0..ROUNDS).map(|_| Ok(usage(python, &command, "0")?.cpu));
         let seconds = rounds.collect::<anyhow::Result<Vec<f64>>>()?;
         let what = format!("{} hostile, CPU", hostile.len());
-        println!(
-            "  {what:<24}{}",
-            spread(&seconds, |it| format!("{it:.3} s"))
-        );
+        println!("  {what:<24}{}", spread(&seconds, |it| format!("{it:.3} s")));
     }
     Ok(())
 }
@@ -108,15 +84,9 @@ fn assume_hostile(root: &Path, python: &Path) -> anyhow::Result<()> {
 /// Peers × 4 a step.
 fn grow(root: &Path, python: &Path) -> anyhow::Result<()> {
     let grown = |clusters| {
-        let layout = Layout::Full {
-            clusters,
-            nodes: 50,
-        };
+        let layout = Layout::Full { clusters, nodes: 50 };
         let lan = Lan::SharedBy(clusters);
-        let shape = Shape {
-            lan,
-            ..Shape::new(layout)
-        };
+        let shape = Shape { lan, ..Shape::new(layout) };
         Fleet::new(shape, root.join(clusters.to_string()))
     };
     let mut fleets = [grown(25)?, grown(50)?, grown(100)?];
@@ -140,37 +110,19 @@ fn grow(root: &Path, python: &Path) -> anyhow::Result<()> {
 }
 
 fn shapes() -> Vec<Shape> {
-    let shared = |layout: Layout, lan| Shape {
-        lan,
-        ..Shape::new(layout)
-    };
+    let shared = |layout: Layout, lan| Shape { lan, ..Shape::new(layout) };
     let everywhere = shared(FULL, Lan::SharedBy(u32::MAX));
-    let large = Layout::Full {
-        clusters: 50,
-        nodes: 200,
-    };
+    let large = Layout::Full { clusters: 50, nodes: 200 };
     vec![
         Shape::new(FULL),
         everywhere,
         shared(FULL, Lan::SharedBy(3)),
         shared(large, Lan::SharedBy(3)),
-        Shape {
-            is_dual_stack: true,
-            ..everywhere
-        },
-        Shape {
-            locations: 3,
-            ..everywhere
-        },
-        Shape {
-            locations: 3,
-            ..shared(FULL, Lan::ByLocation)
-        },
+        Shape { is_dual_stack: true, ..everywhere },
+        Shape { locations: 3, ..everywhere },
+        Shape { locations: 3, ..shared(FULL, Lan::ByLocation) },
         // As many Peers as the full mesh of 50: one for each node.
-        Shape {
-            locations: 3,
-            ..shared(SMALL, Lan::ByLocation)
-        },
+        Shape { locations: 3, ..shared(SMALL, Lan::ByLocation) },
         shared(HUB, Lan::SharedBy(u32::MAX)),
     ]
 }
@@ -234,16 +186,8 @@ impl Fleet {
         line("  for JSON of snapshots", each(&self.json, peers), "");
         let ranges = f64::from(self.ranges);
         line("CPU an allowed IP", each(&seconds, ranges), "");
-        line(
-            "peak memory",
-            spread(&peaks, |it| format!("{:.0} MiB", it / f64::from(1 << 20))),
-            "",
-        );
-        line(
-            "beyond 20 MiB, a Peer",
-            spread(&bytes, |it| format!("{it:.0} B")),
-            "aim ≤ 600 B",
-        );
+        line("peak memory", spread(&peaks, |it| format!("{:.0} MiB", it / f64::from(1 << 20))), "");
+        line("beyond 20 MiB, a Peer", spread(&bytes, |it| format!("{it:.0} B")), "aim ≤ 600 B");
     }
 }
 

@@ -39,16 +39,8 @@ mod support;
 const ROUNDS: usize = 3;
 /// How many clusters `snapshot` reads in parallel.
 const AT_ONCE: usize = 4;
-const FLEETS: [Fleet; 2] = [
-    Fleet {
-        clusters: 20,
-        nodes: 5000,
-    },
-    Fleet {
-        clusters: 200,
-        nodes: 50,
-    },
-];
+const FLEETS: [Fleet; 2] =
+    [Fleet { clusters: 20, nodes: 5000 }, Fleet { clusters: 200, nodes: 50 }];
 
 /// Seconds of each round, and the peak in bytes.
 #[derive(Default)]
@@ -108,11 +100,7 @@ impl Site {
         });
         fs::write(root.join("clustermesh.yaml"), config.to_string())?;
         fs::write(root.join("kubeconfig"), kubeconfig(&servers))?;
-        Ok(Self {
-            root: root.to_owned(),
-            fleet,
-            servers,
-        })
+        Ok(Self { root: root.to_owned(), fleet, servers })
     }
 
     fn measure(&self, python: Option<&Path>) -> anyhow::Result<Figures> {
@@ -154,10 +142,7 @@ impl Site {
             let name = Fleet::cluster(cluster);
             let text = fs::read_to_string(self.snapshots().join(format!("{name}.json")))?;
             let nodes = text.matches(r#""kilo.squat.ai/key""#).count();
-            ensure!(
-                nodes == self.fleet.nodes as usize,
-                "{name} has {nodes} nodes"
-            );
+            ensure!(nodes == self.fleet.nodes as usize, "{name} has {nodes} nodes");
         }
         Ok(())
     }

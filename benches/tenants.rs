@@ -50,12 +50,8 @@ fn main() -> anyhow::Result<()> {
 
 /// Measures the commands on 200 clusters, 199 of them with 500 nodes.
 fn large(root: &Path, python: &Path, form: Form, are_linked: bool) -> anyhow::Result<()> {
-    let tenants = Tenants {
-        count: 199,
-        nodes: 500,
-        are_linked,
-        ..Tenants::new(form, Placement::Together)
-    };
+    let tenants =
+        Tenants { count: 199, nodes: 500, are_linked, ..Tenants::new(form, Placement::Together) };
     remove(root)?;
     tenants.write(root)?;
     let links = if are_linked { "full mesh" } else { "hub" };

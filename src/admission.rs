@@ -105,11 +105,7 @@ impl Guard {
             }
         }
         let cluster = cluster.clone();
-        Self {
-            cluster,
-            declared,
-            access,
-        }
+        Self { cluster, declared, access }
     }
 
     /// Returns whether an endpoint may be in the cluster's own ranges of pods, services and WireGuard addresses, because an
@@ -124,12 +120,10 @@ impl GuardDeclarations {
     fn add(&mut self, mesh: &Mesh, own: &Entry) {
         let networks = own.networks.all();
         let kept: Vec<Cidr> = cidrs(networks.iter().copied().chain(&own.local_networks));
-        self.families
-            .extend(networks.iter().map(|it| it.cidr.family()));
-        for (ranges, more) in [
-            (&mut self.own, kept.clone()),
-            (&mut self.closed, cidrs(own.networks.exclusive())),
-        ] {
+        self.families.extend(networks.iter().map(|it| it.cidr.family()));
+        for (ranges, more) in
+            [(&mut self.own, kept.clone()), (&mut self.closed, cidrs(own.networks.exclusive()))]
+        {
             for name in [mesh.name.as_str(), ANY] {
                 let all = ranges.entry(name.to_owned()).or_default();
                 *all = merged(all.iter().chain(&more).copied());

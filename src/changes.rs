@@ -141,19 +141,13 @@ impl Changes {
     /// Returns the grade of all changes together: that of the worst.
     pub fn grade(&self) -> Grade {
         let grades = self.targets.iter().map(TargetChange::grade);
-        grades
-            .chain(self.service_grades())
-            .max()
-            .unwrap_or(Grade::None)
+        grades.chain(self.service_grades()).max().unwrap_or(Grade::None)
     }
 
     /// Returns the grade that they have once every node sends keepalives, so that nothing pauses.
     pub fn grade_without_pause(&self) -> Grade {
         let grades = self.targets.iter().map(TargetChange::grade_without_pause);
-        grades
-            .chain(self.service_grades())
-            .max()
-            .unwrap_or(Grade::None)
+        grades.chain(self.service_grades()).max().unwrap_or(Grade::None)
     }
 
     fn service_grades(&self) -> impl Iterator<Item = Grade> {
@@ -186,9 +180,7 @@ impl Changes {
             let is_unproven =
                 !is_counted || passage.is_some_and(|it| proof.unproven.contains(&it.0));
             target.judge(passage.map(|it| it.1), &self.paths, is_unproven);
-            let others = cut
-                .iter()
-                .filter(|it| passage.is_some_and(|of| of.0 == it.0));
+            let others = cut.iter().filter(|it| passage.is_some_and(|of| of.0 == it.0));
             target.add_cut_off(others.map(|it| fabric.site(it.1).cluster));
         });
     }
@@ -204,14 +196,8 @@ impl Changes {
         delivery: &Delivery,
     ) {
         let fabrics = versions.fabrics();
-        let before = Version {
-            fabric: &fabrics.before.with_open_tunnels(),
-            ..*versions.before
-        };
-        let after = Version {
-            fabric: &fabrics.after.with_open_tunnels(),
-            ..*versions.after
-        };
+        let before = Version { fabric: &fabrics.before.with_open_tunnels(), ..*versions.before };
+        let after = Version { fabric: &fabrics.after.with_open_tunnels(), ..*versions.after };
         let most = delivery.most_steps;
         let steps = &mut ProofBudget(most);
         let proof = PathProof::new(passages, touched, delivery.watched, after.fabric, steps);
@@ -228,9 +214,8 @@ impl Changes {
 
     /// Adds the paths that a change opens between two clusters.
     fn add_opened(&mut self, open: PathChange) {
-        let place = self
-            .paths
-            .binary_search_by(|it| (&it.from, &it.to).cmp(&(&open.from, &open.to)));
+        let place =
+            self.paths.binary_search_by(|it| (&it.from, &it.to).cmp(&(&open.from, &open.to)));
         match place {
             Ok(place) => self.paths[place].opened = open.opened,
             Err(_) if open.opened.is_empty() => {}
@@ -249,12 +234,7 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
     let versions = Versions::new(before, after);
     let counterparts = Counterparts::find(versions.fabrics());
     let followed = FollowedAddresses::new(after.fabric);
-    let passages = Passages::new(
-        versions.fabrics(),
-        &counterparts,
-        &followed,
-        delivery.engines,
-    );
+    let passages = Passages::new(versions.fabrics(), &counterparts, &followed, delivery.engines);
     let mut changes = Changes {
         causes: Vec::new(),
         targets: target::changes(versions, &counterparts, &passages, delivery),
@@ -283,10 +263,7 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
     });
     changes.causes = attribute(causes, &mut changes.targets);
     let foreign = delivery.foreign.iter().map(|(target, peer)| CauseEffect {
-        cause: Cause::ForeignPeer {
-            target: target.clone(),
-            peer: peer.clone(),
-        },
+        cause: Cause::ForeignPeer { target: target.clone(), peer: peer.clone() },
         targets: Vec::new(),
     });
     changes.causes.extend(foreign);

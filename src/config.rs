@@ -188,15 +188,8 @@ enum ConfigKind {
 /// # Errors
 /// Everything that is wrong with its structure.
 pub fn read(source: &Source) -> Result<Config, Vec<Finding>> {
-    let SingleDocument {
-        place,
-        content,
-        others,
-    } = source
-        .single_document(
-            "the config is empty",
-            "the config must be a single document",
-        )
+    let SingleDocument { place, content, others } = source
+        .single_document("the config is empty", "the config must be a single document")
         .map_err(|empty| vec![empty])?;
     let written = Form::<WrittenConfig>::new().read(content, &place);
     let read = written.and_then(|written| written.config(&place));

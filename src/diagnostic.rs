@@ -100,11 +100,7 @@ pub struct FindingCause {
 impl FindingCause {
     /// Returns a finding about a cluster as a cause.
     pub(crate) fn of(rule: &'static Rule, cluster: &impl ToString) -> Self {
-        Self {
-            rule,
-            cluster: Some(cluster.to_string()),
-            node: None,
-        }
+        Self { rule, cluster: Some(cluster.to_string()), node: None }
     }
 }
 
@@ -195,30 +191,19 @@ impl Finding {
         node: &str,
         message: String,
     ) -> Self {
-        Self {
-            node: Some(node.to_owned()),
-            ..Self::on_cluster(rule, cluster, message)
-        }
+        Self { node: Some(node.to_owned()), ..Self::on_cluster(rule, cluster, message) }
     }
 
     /// Sets the cluster that it concerns.
     #[must_use]
     pub(crate) fn about(self, cluster: &ClusterName) -> Self {
-        Self {
-            cluster: Some(cluster.to_string()),
-            group: cluster.to_string(),
-            ..self
-        }
+        Self { cluster: Some(cluster.to_string()), group: cluster.to_string(), ..self }
     }
 
     /// Makes it an error that only the nodes of its cluster cause.
     #[must_use]
     pub(crate) fn of_nodes(self) -> Self {
-        Self {
-            severity: Severity::Error,
-            is_of_nodes: true,
-            ..self
-        }
+        Self { severity: Severity::Error, is_of_nodes: true, ..self }
     }
 
     /// Sets which of its texts may quote the file that it is about.
@@ -230,10 +215,7 @@ impl Finding {
     /// Marks it as what a mistake beside it, such as a misspelled field, can cause.
     #[must_use]
     pub(crate) fn shadow(self) -> Self {
-        Self {
-            is_shadow: true,
-            ..self
-        }
+        Self { is_shadow: true, ..self }
     }
 
     /// Adds a place, if there is one, with a few words for what is there.
@@ -276,12 +258,11 @@ impl Finding {
         cluster: &ClusterName,
         nodes: impl IntoIterator<Item = &'n str>,
     ) -> Self {
-        self.changes
-            .extend(nodes.into_iter().map(|node| NodeRemedy {
-                cluster: cluster.clone(),
-                node: node.to_owned(),
-                change: change.clone(),
-            }));
+        self.changes.extend(nodes.into_iter().map(|node| NodeRemedy {
+            cluster: cluster.clone(),
+            node: node.to_owned(),
+            change: change.clone(),
+        }));
         self
     }
 
@@ -320,11 +301,7 @@ impl Finding {
 
     /// Returns it as the cause of others.
     pub fn as_cause(&self) -> FindingCause {
-        FindingCause {
-            rule: self.rule,
-            cluster: self.cluster.clone(),
-            node: self.node.clone(),
-        }
+        FindingCause { rule: self.rule, cluster: self.cluster.clone(), node: self.node.clone() }
     }
 
     /// Returns it with all its texts escaped, as everything that is printed must be. Texts from

@@ -52,11 +52,8 @@ impl DnsConfig {
         parent: &str,
         silent: impl Fn(IpAddr) -> Vec<String>,
     ) -> Self {
-        let mut config = Self {
-            target: target.cluster.to_string(),
-            zones: Vec::new(),
-            unreached: Vec::new(),
-        };
+        let mut config =
+            Self { target: target.cluster.to_string(), zones: Vec::new(), unreached: Vec::new() };
         let entries = fleet.members().iter().map(|it| it.entry);
         let services: BTreeMap<&ClusterName, &ClusterDns> = entries
             .filter(|it| it.name != target.cluster)
@@ -122,12 +119,7 @@ impl ForwardedZone {
     /// Appends its server block. The zone is asked for in the other cluster by the names that it has there, and the answers
     /// get the names of this cluster again.
     fn push_to(&self, text: &mut String) {
-        let Self {
-            zone,
-            own_zone,
-            service,
-            ..
-        } = self;
+        let Self { zone, own_zone, service, .. } = self;
         let _ = write!(
             text,
             "{zone}:53 {{\n    errors\n    cache 30\n    rewrite name suffix .{zone}. .{own_zone}. answer auto\n    \

@@ -106,9 +106,8 @@ impl Source {
             .enumerate()
             .filter(|(_, document)| !document.is_null())
             .map(|(index, document)| (Place::document(&self.name, index), document));
-        let (place, content) = documents
-            .next()
-            .ok_or_else(|| finding(empty, Place::document(&self.name, 0)))?;
+        let (place, content) =
+            documents.next().ok_or_else(|| finding(empty, Place::document(&self.name, 0)))?;
         Ok(SingleDocument {
             place,
             content,
@@ -131,10 +130,7 @@ impl Source {
 
     /// Returns a text whose trees are read for the first place that is looked up. Of many files few are shown.
     pub fn later(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
-        Self {
-            later: Some(OnceLock::new()),
-            ..Self::unread(name, text)
-        }
+        Self { later: Some(OnceLock::new()), ..Self::unread(name, text) }
     }
 
     /// Returns the documents in which places are looked up.
@@ -160,9 +156,7 @@ impl Source {
         }
         let documents = self.located();
         if documents.is_empty() {
-            let index = self
-                .index
-                .get_or_init(|| Box::new(json::JsonIndex::read(&self.text)));
+            let index = self.index.get_or_init(|| Box::new(json::JsonIndex::read(&self.text)));
             return index.locate(&self.text, &place.pointer);
         }
         let mut node = documents.get(place.document)?;

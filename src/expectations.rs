@@ -110,11 +110,7 @@ pub struct SelectedClusters {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn read(source: &Source, groups: &KnownGroups) -> Result<Expectations, Vec<Finding>> {
-    let SingleDocument {
-        place,
-        content,
-        others,
-    } = source
+    let SingleDocument { place, content, others } = source
         .single_document(
             "the file contains no expectations",
             "expectations must be a single document",
@@ -123,19 +119,12 @@ pub fn read(source: &Source, groups: &KnownGroups) -> Result<Expectations, Vec<F
     let (written, mut problems) = Form::<WrittenExpectations>::new().salvage(content, &place);
     let mut read = Expectations::default();
     if let Some(written) = written.filter(|_| problems.is_empty()) {
-        let mut reader = SideReader {
-            groups,
-            findings: &mut problems,
-        };
+        let mut reader = SideReader { groups, findings: &mut problems };
         read = written.spec.read(&place.key("spec"), &mut reader);
         problems.extend(repeated(&read));
     }
     problems.extend(others);
-    if problems.is_empty() {
-        Ok(read)
-    } else {
-        Err(problems.into_findings())
-    }
+    if problems.is_empty() { Ok(read) } else { Err(problems.into_findings()) }
 }
 
 /// Returns the JSON Schema of a file of expectations.
@@ -162,13 +151,9 @@ impl DeniedPaths {
     ) -> Vec<AllowedPaths<'e>> {
         let exceptions = self.holding(today);
         let exceptions = exceptions.map(|it| (&it.from, &it.to));
-        let needed = expectations
-            .iter()
-            .filter(|it| it.expected == Expected::Reach);
+        let needed = expectations.iter().filter(|it| it.expected == Expected::Reach);
         let allowed = exceptions.chain(needed.map(|it| (&it.from, &it.to)));
-        allowed
-            .map(|(from, to)| AllowedPaths { from, to })
-            .collect()
+        allowed.map(|(from, to)| AllowedPaths { from, to }).collect()
     }
 
     /// Returns the exceptions that hold on a day.

@@ -118,15 +118,11 @@ impl<'a> Firewall<'a> {
                 dialled(member, set, by, endpoints);
             }
         }
-        let clusters = clusters
-            .into_values()
-            .map(|(ports, endpoints)| ClusterPorts {
-                endpoints: endpoints.into_values().collect(),
-                ..ports
-            });
-        Self {
-            clusters: clusters.filter(|it| !it.is_empty()).collect(),
-        }
+        let clusters = clusters.into_values().map(|(ports, endpoints)| ClusterPorts {
+            endpoints: endpoints.into_values().collect(),
+            ..ports
+        });
+        Self { clusters: clusters.filter(|it| !it.is_empty()).collect() }
     }
 }
 
@@ -134,9 +130,7 @@ impl ClusterPorts<'_> {
     /// Returns the UDP ports on which its nodes must be reachable.
     pub fn listen_ports(&self) -> BTreeSet<u16> {
         let endpoints = self.endpoints.iter().map(|it| it.listen_port);
-        endpoints
-            .chain(self.inside.iter().map(|it| it.listen_port))
-            .collect()
+        endpoints.chain(self.inside.iter().map(|it| it.listen_port)).collect()
     }
 
     fn is_empty(&self) -> bool {
@@ -220,10 +214,9 @@ fn locations(cluster: &Cluster) -> Vec<Vec<LocationNode>> {
     for segment in &topology.segments {
         let key = match topology.granularity {
             // In `Cross`, every node is a segment, and there are tunnels only between locations.
-            Granularity::Cross => segment
-                .members
-                .first()
-                .map_or("", |&it| &topology.nodes[it].kilo.location),
+            Granularity::Cross => {
+                segment.members.first().map_or("", |&it| &topology.nodes[it].kilo.location)
+            }
             Granularity::Location | Granularity::Full => &segment.key,
         };
         groups.entry(key).or_default().extend(&segment.members);
@@ -232,10 +225,7 @@ fn locations(cluster: &Cluster) -> Vec<Vec<LocationNode>> {
     let located = |group: Vec<NodeId>| {
         let kilos = group.into_iter().map(|it| &topology.nodes[it].kilo);
         let mut nodes: Vec<LocationNode> = kilos
-            .map(|it| LocationNode {
-                node: it.name.clone(),
-                address: it.internal_address(),
-            })
+            .map(|it| LocationNode { node: it.name.clone(), address: it.internal_address() })
             .collect();
         nodes.sort_by(|a, b| a.node.cmp(&b.node));
         nodes

@@ -133,12 +133,7 @@ impl<'a> Fleet<'a> {
         }
         let named = clusters.values().filter_map(|ids| ids.first());
         let contested = contested(named.map(|&id| &members[id]));
-        Self {
-            members,
-            clusters,
-            parted: parted(meshes),
-            contested,
-        }
+        Self { members, clusters, parted: parted(meshes), contested }
     }
 
     /// Returns every cluster in every mesh, in order of rank.
@@ -192,10 +187,8 @@ impl<'a> Fleet<'a> {
         &'f self,
         target: &'f ClusterName,
     ) -> impl Iterator<Item = LinkedSource<'f, 'a>> {
-        let own: BTreeMap<usize, &Member> = self
-            .memberships(target)
-            .map(|member| (member.rank.mesh, member))
-            .collect();
+        let own: BTreeMap<usize, &Member> =
+            self.memberships(target).map(|member| (member.rank.mesh, member)).collect();
         self.members.numbered().filter_map(move |(id, member)| {
             let own = *own.get(&member.rank.mesh)?;
             let is_linked = member.entry.name != *target
@@ -229,10 +222,7 @@ impl<'a> Fleet<'a> {
     /// of them its Kilo routes.
     pub fn families(&self, cluster: &ClusterName) -> BTreeSet<Family> {
         let member = self.memberships(cluster).next();
-        let ranges = member
-            .map(|member| member.entry.networks.all())
-            .into_iter()
-            .flatten();
+        let ranges = member.map(|member| member.entry.networks.all()).into_iter().flatten();
         ranges.map(|range| range.cidr.family()).collect()
     }
 }
@@ -260,22 +250,16 @@ impl<'a> UnreadMember<'a> {
                     continue;
                 }
                 if let Some(file) = snapshots.get(&entry.name) {
-                    unread.push(Self {
-                        mesh,
-                        entry,
-                        file,
-                        rank,
-                    });
+                    unread.push(Self { mesh, entry, file, rank });
                 } else if entry.state == State::Joined && !entry.name.is_external() {
                     let place = || entry.place.key("name");
                     missing.entry(&entry.name).or_insert_with(place);
                 }
             }
         }
-        let missing = missing.into_iter().map(|(cluster, place)| MissingSnapshot {
-            cluster: cluster.clone(),
-            place,
-        });
+        let missing = missing
+            .into_iter()
+            .map(|(cluster, place)| MissingSnapshot { cluster: cluster.clone(), place });
         (unread, missing.collect())
     }
 

@@ -237,13 +237,8 @@ impl GraphLevel {
 
 impl LinkState {
     /// All results, the worst first.
-    pub const ALL: [Self; 5] = [
-        Self::Fails,
-        Self::OneWay,
-        Self::Unproved,
-        Self::Assumed,
-        Self::Works,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Fails, Self::OneWay, Self::Unproved, Self::Assumed, Self::Works];
 
     /// Returns the result of the paths of both directions.
     fn of(there: ProvedPaths, back: ProvedPaths) -> Self {
@@ -318,8 +313,7 @@ impl MeshGraph {
     #[must_use]
     pub fn shown(mut self, focus: &BTreeSet<String>, level: Option<GraphLevel>) -> Self {
         if !focus.is_empty() {
-            self.links
-                .retain(|it| it.clusters.iter().any(|it| focus.contains(it)));
+            self.links.retain(|it| it.clusters.iter().any(|it| focus.contains(it)));
             let linked = self.links.iter().flat_map(|it| &it.clusters);
             let kept: BTreeSet<String> = linked.chain(focus).cloned().collect();
             self.clusters.retain(|it| kept.contains(&it.name));

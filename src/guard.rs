@@ -71,11 +71,7 @@ pub struct Shrinkage {
 
 /// Decides whether a new snapshot may take the place of the old one.
 pub fn decide(candidate: NewSnapshot, limits: &Limits) -> GuardDecision {
-    let NewSnapshot {
-        old,
-        new,
-        memberships,
-    } = candidate;
+    let NewSnapshot { old, new, memberships } = candidate;
     let mut refusals = Vec::new();
     if new.nodes.is_empty() {
         // No more details are needed.
@@ -86,10 +82,7 @@ pub fn decide(candidate: NewSnapshot, limits: &Limits) -> GuardDecision {
         };
     }
     if limits.nodes < new.nodes.len() {
-        refusals.push(GuardRefusal::TooMany {
-            nodes: new.nodes.len(),
-            limit: limits.nodes,
-        });
+        refusals.push(GuardRefusal::TooMany { nodes: new.nodes.len(), limit: limits.nodes });
     }
     let mut usable: BTreeSet<String> = BTreeSet::new();
     let mut losses = Vec::new();
@@ -102,21 +95,14 @@ pub fn decide(candidate: NewSnapshot, limits: &Limits) -> GuardDecision {
         usable.extend(now.usable);
     }
     if let (true, Some(old)) = (memberships.is_empty(), old) {
-        let (before, now) = (
-            UsableNodes::without_mesh(old),
-            UsableNodes::without_mesh(new),
-        );
+        let (before, now) = (UsableNodes::without_mesh(old), UsableNodes::without_mesh(new));
         losses.push(shrinkage(None, old, &before, new, &now));
     }
     losses.retain(|loss| 0 < loss.nodes());
     let (too_much, losses): (Vec<Shrinkage>, Vec<Shrinkage>) =
         losses.into_iter().partition(|it| it.is_too_much(limits));
     refusals.extend(too_much.into_iter().map(GuardRefusal::Shrunk));
-    GuardDecision {
-        usable: (!memberships.is_empty()).then_some(usable.len()),
-        refusals,
-        losses,
-    }
+    GuardDecision { usable: (!memberships.is_empty()).then_some(usable.len()), refusals, losses }
 }
 
 /// The usable nodes of a snapshot, and the reasons why others are not usable.
@@ -145,10 +131,7 @@ impl UsableNodes {
             key.is_some_and(|key| !key.is_empty()) && !node.pod_cidrs.is_empty()
         };
         let usable = snapshot.nodes.iter().filter(has_both);
-        Self {
-            usable: usable.map(|node| node.name.clone()).collect(),
-            reasons: BTreeMap::new(),
-        }
+        Self { usable: usable.map(|node| node.name.clone()).collect(), reasons: BTreeMap::new() }
     }
 }
 

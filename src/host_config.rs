@@ -106,10 +106,7 @@ impl HostConfig {
                 });
             }
         }
-        let own = plan
-            .withheld
-            .iter()
-            .filter(|it| it.target == target.cluster);
+        let own = plan.withheld.iter().filter(|it| it.target == target.cluster);
         let left_out = own.map(|it| match *it.reason {
             TargetReason::NoInitiator { peers } => peers,
             _ => 0,
@@ -122,12 +119,7 @@ impl HostConfig {
         let ranges = external.entry.networks.all().into_iter();
         let addresses = ranges.filter(|it| it.cidr.first() == it.cidr.last());
         Self {
-            name: external
-                .entry
-                .name
-                .external()
-                .unwrap_or_default()
-                .to_owned(),
+            name: external.entry.name.external().unwrap_or_default().to_owned(),
             mesh: mesh.to_string(),
             public_key: external.key.to_string(),
             addresses: addresses.map(|it| it.cidr.to_string()).collect(),
@@ -195,10 +187,7 @@ impl HostConfig {
     pub fn networkd(&self, options: &HostOptions) -> String {
         let device = self.device();
         let default_path = || format!("/etc/systemd/network/{device}.key");
-        let key_file = options
-            .private_key_file
-            .clone()
-            .unwrap_or_else(default_path);
+        let key_file = options.private_key_file.clone().unwrap_or_else(default_path);
         let mut text = self.head();
         let _ = write!(text, "# /etc/systemd/network/{device}.netdev\n[NetDev]\n");
         push(&mut text, "Name", &device);

@@ -93,9 +93,7 @@ pub fn page(answers: &MeshAnswers) -> Result<String, HtmlError> {
         losses => Serde(losses::Losses::new(&documents)),
         change => Serde(change::ChangeView::new(&documents)),
     };
-    Ok(environment::environment()?
-        .get_template(environment::PAGE)?
-        .render(values)?)
+    Ok(environment::environment()?.get_template(environment::PAGE)?.render(values)?)
 }
 
 #[cfg(test)]

@@ -31,11 +31,7 @@ pub fn listed(joiners: &[Joiner]) -> String {
     let name = |it: &Joiner| {
         let mut same = joiners.iter().filter(|other| other.cluster == it.cluster);
         let joins_several = same.nth(1).is_some();
-        if joins_several {
-            format!("{} ({})", it.cluster, it.mesh)
-        } else {
-            it.cluster.to_string()
-        }
+        if joins_several { format!("{} ({})", it.cluster, it.mesh) } else { it.cluster.to_string() }
     };
     text::list(joiners.iter().map(name))
 }
@@ -88,10 +84,7 @@ impl Joining<'_> {
             .iter()
             .flat_map(|mesh| mesh.entries.iter().map(move |entry| (mesh, entry)))
             .filter(|(_, entry)| entry.state == State::Joining && is_meant(&entry.name))
-            .map(|(mesh, entry)| Joiner {
-                mesh: mesh.name.clone(),
-                cluster: entry.name.clone(),
-            })
+            .map(|(mesh, entry)| Joiner { mesh: mesh.name.clone(), cluster: entry.name.clone() })
             .collect()
     }
 
@@ -99,11 +92,8 @@ impl Joining<'_> {
     pub fn joined(&self, joiners: &[Joiner]) -> Vec<Mesh> {
         let mut meshes = self.meshes.to_vec();
         for mesh in &mut meshes {
-            let own: BTreeSet<&ClusterName> = joiners
-                .iter()
-                .filter(|it| it.mesh == mesh.name)
-                .map(|it| &it.cluster)
-                .collect();
+            let own: BTreeSet<&ClusterName> =
+                joiners.iter().filter(|it| it.mesh == mesh.name).map(|it| &it.cluster).collect();
             for entry in &mut mesh.entries {
                 if own.contains(&entry.name) {
                     entry.state = State::Joined;

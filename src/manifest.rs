@@ -87,10 +87,7 @@ pub fn file(peer_set: &PeerSet) -> String {
 /// Returns the Peers of one target as a single stream of documents.
 pub fn stream(plan: &Plan, target: &Target) -> String {
     let mut stream = format!("{HEADER}\n");
-    let peer_sets = target
-        .peer_sets
-        .iter()
-        .filter_map(|&it| plan.peer_sets.get(it));
+    let peer_sets = target.peer_sets.iter().filter_map(|&it| plan.peer_sets.get(it));
     for (position, peer) in peer_sets.flat_map(|peer_set| &peer_set.peers).enumerate() {
         if 0 < position {
             stream.push_str("---\n");
@@ -114,10 +111,8 @@ pub fn text(peer_set: &PeerSet) -> Arc<str> {
 
 fn kustomization(target: &Target, files: &[String]) -> Result<String, ManifestError> {
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    template::kustomization(&files).map_err(|source| ManifestError {
-        target: target.cluster.clone(),
-        source,
-    })
+    template::kustomization(&files)
+        .map_err(|source| ManifestError { target: target.cluster.clone(), source })
 }
 
 /// Returns how many bytes the annotation has in which `kubectl apply` keeps a whole Peer, its name

@@ -181,11 +181,8 @@ pub fn membership(mesh: &MeshName, cluster: &Cluster, source: &Arc<str>) -> Memb
     let segments = &cluster.segments;
     let mut survey = NodeSurvey::new(cluster, source);
     survey.exclude_unready(&segments.unready);
-    let drafts: Vec<CandidateDraft> = segments
-        .formed
-        .iter()
-        .filter_map(|segment| survey.draft(segment))
-        .collect();
+    let drafts: Vec<CandidateDraft> =
+        segments.formed.iter().filter_map(|segment| survey.draft(segment)).collect();
     let drafts = claims::settle_names(drafts, mesh, &mut survey);
     let drafts = claims::settle_keys(drafts, &mut survey);
     let drafts = claims::settle_pod_cidrs(drafts, &mut survey);

@@ -230,11 +230,7 @@ pub fn read(sources: &[Source]) -> MeshReading {
 /// caller must refuse them.
 pub fn read_at_most(sources: &[Source], most: usize) -> MeshReading {
     let mut reading = reading::read(sources);
-    let clusters: usize = reading
-        .meshes
-        .iter()
-        .map(|it| it.all_entries().count())
-        .sum();
+    let clusters: usize = reading.meshes.iter().map(|it| it.all_entries().count()).sum();
     if clusters <= most {
         reading.diagnostics.extend(across::check(&reading.meshes));
     }
@@ -278,11 +274,7 @@ impl Entry {
             "nodeSelector" => self.selector.conditions(),
             "granularity" => self.granularity.iter().map(ToString::to_string).collect(),
             "topologyLabel" => vec![self.topology_label.clone()],
-            "endpointFrom" => self
-                .endpoint_from
-                .iter()
-                .map(|it| format!("{it:?}"))
-                .collect(),
+            "endpointFrom" => self.endpoint_from.iter().map(|it| format!("{it:?}")).collect(),
             "endpointDomains" => self.endpoint_domains.clone(),
             _ => vec![self.advertise.to_string()],
         }
@@ -305,19 +297,14 @@ impl Entry {
 impl MeshReading {
     /// Returns whether the meshes can be used.
     pub fn is_usable(&self) -> bool {
-        self.diagnostics
-            .iter()
-            .all(|diagnostic| diagnostic.severity < Severity::Error)
+        self.diagnostics.iter().all(|diagnostic| diagnostic.severity < Severity::Error)
     }
 
     /// Returns whether every cluster is known with its whole entry, so that only the combination of
     /// clusters is wrong. This is sufficient for checks of single clusters.
     pub fn knows_clusters(&self) -> bool {
-        let together = [
-            &mistake::OVERLAPPING_RANGES,
-            &mistake::INCONSISTENT_CLUSTER,
-            &mistake::LINKED_TWICE,
-        ];
+        let together =
+            [&mistake::OVERLAPPING_RANGES, &mistake::INCONSISTENT_CLUSTER, &mistake::LINKED_TWICE];
         self.diagnostics
             .iter()
             .filter(|diagnostic| diagnostic.severity == Severity::Error)
@@ -364,11 +351,8 @@ impl Mesh {
 
     /// Returns whether any of its clusters exchange Peers.
     pub fn exchanges(&self) -> bool {
-        let joined: Vec<&Entry> = self
-            .entries
-            .iter()
-            .filter(|it| it.state == State::Joined)
-            .collect();
+        let joined: Vec<&Entry> =
+            self.entries.iter().filter(|it| it.state == State::Joined).collect();
         let rests = joined.iter().zip(1..);
         let links = |(one, rest): (&&Entry, usize)| {
             let mut others = joined.iter().skip(rest);
@@ -410,9 +394,7 @@ pub fn unjoined<'a>(
     meshes.iter().find_map(|mesh| {
         let ends = [mesh.entry(one)?, mesh.entry(other)?];
         let is_linked = mesh.is_linked(one, other);
-        ends.into_iter()
-            .filter(|_| is_linked)
-            .find(|it| it.state != State::Joined)
+        ends.into_iter().filter(|_| is_linked).find(|it| it.state != State::Joined)
     })
 }
 

@@ -135,11 +135,7 @@ impl<'a> Mirrors<'a> {
         let known = self.look(&service.source, &service.name, snapshots);
         let flaws = known.map_or_else(Vec::new, |it| flaws_of(service, it));
         let is_left_out = flaws.iter().any(Flaw::leaves_out);
-        self.flaws.extend(flaws.into_iter().map(|flaw| Flawed {
-            service,
-            target: None,
-            flaw,
-        }));
+        self.flaws.extend(flaws.into_iter().map(|flaw| Flawed { service, target: None, flaw }));
         for (target, name) in targets {
             let family = fleet.family(name);
             let known = self.look(name, &service.local, snapshots);
@@ -153,11 +149,7 @@ impl<'a> Mirrors<'a> {
             };
             let is_kept = !is_left_out && flaw.as_ref().is_none_or(|it| !it.leaves_out());
             let target = Some(name);
-            self.flaws.extend(flaw.map(|flaw| Flawed {
-                service,
-                target,
-                flaw,
-            }));
+            self.flaws.extend(flaw.map(|flaw| Flawed { service, target, flaw }));
             if let Some(address) = address.filter(|_| is_kept) {
                 self.targets.entry(name).or_default().push(Mirror {
                     mesh: &mesh.name,
@@ -169,10 +161,7 @@ impl<'a> Mirrors<'a> {
     }
 
     /// Returns what a cluster has under a name, if that is known.
-    #[expect(
-        clippy::option_option,
-        reason = "whether it is known, and whether it is there"
-    )]
+    #[expect(clippy::option_option, reason = "whether it is known, and whether it is there")]
     fn look<'s>(
         &mut self,
         cluster: &'a ClusterName,

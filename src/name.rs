@@ -362,14 +362,7 @@ macro_rules! texts {
     )*};
 }
 
-texts!(
-    ClusterName,
-    MeshName,
-    Namespace,
-    NodeName,
-    PeerSetName,
-    PeerName
-);
+texts!(ClusterName, MeshName, Namespace, NodeName, PeerSetName, PeerName);
 
 #[cfg(test)]
 mod tests {
@@ -395,10 +388,7 @@ mod tests {
         assert_eq!(named(51), format!("clustermesh-{}", "c".repeat(51)));
         let long: BTreeSet<String> = (52..=63).map(named).collect();
         assert_eq!(long.len(), 12, "{long:?}");
-        assert!(
-            long.iter()
-                .all(|it| is_dns_label(it) && it.starts_with("clustermesh-c"))
-        );
+        assert!(long.iter().all(|it| is_dns_label(it) && it.starts_with("clustermesh-c")));
     }
 
     #[test]

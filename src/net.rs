@@ -83,10 +83,9 @@ impl Cidr {
                 .to_bits()
                 .checked_add(u32::try_from(offset).ok()?)
                 .map(|bits| IpAddr::from(bits.to_be_bytes())),
-            IpAddr::V6(v6) => v6
-                .to_bits()
-                .checked_add(offset)
-                .map(|bits| IpAddr::from(bits.to_be_bytes())),
+            IpAddr::V6(v6) => {
+                v6.to_bits().checked_add(offset).map(|bits| IpAddr::from(bits.to_be_bytes()))
+            }
         }?;
         self.holds(address).then_some(address)
     }
@@ -201,19 +200,12 @@ pub fn overlaps(
     let mut pairs = Vec::new();
     for i in order {
         for stack in [&mut open, &mut apart] {
-            while stack
-                .last()
-                .is_some_and(|&j| !ranges[j].contains(ranges[i]))
-            {
+            while stack.last().is_some_and(|&j| !ranges[j].contains(ranges[i])) {
                 stack.pop();
             }
         }
         let room = most.saturating_sub(pairs.len());
-        let met = apart
-            .iter()
-            .filter(|_| !is_apart(i))
-            .chain(&open)
-            .take(room);
+        let met = apart.iter().filter(|_| !is_apart(i)).chain(&open).take(room);
         pairs.extend(met.map(|&j| (i.min(j), i.max(j))));
         if is_apart(i) {
             apart.push(i);
@@ -232,12 +224,9 @@ impl FromStr for Interface {
     type Err = CidrError;
 
     fn from_str(text: &str) -> Result<Self, CidrError> {
-        let (address, length) = text
-            .split_once('/')
-            .ok_or_else(|| CidrError::NoLength(text.to_owned()))?;
-        let ip: IpAddr = address
-            .parse()
-            .map_err(|_| CidrError::Address(address.to_owned()))?;
+        let (address, length) =
+            text.split_once('/').ok_or_else(|| CidrError::NoLength(text.to_owned()))?;
+        let ip: IpAddr = address.parse().map_err(|_| CidrError::Address(address.to_owned()))?;
         if ip.to_canonical() != ip {
             return Err(CidrError::Mapped(text.to_owned()));
         }
@@ -248,10 +237,7 @@ impl FromStr for Interface {
         let network = IpNet::new(ip, length)
             .map_err(|_| CidrError::Length(length.to_string(), longest))?
             .trunc();
-        Ok(Self {
-            address: ip,
-            network: Cidr(network),
-        })
+        Ok(Self { address: ip, network: Cidr(network) })
     }
 }
 
@@ -280,12 +266,7 @@ impl fmt::Display for Cidr {
 
 impl fmt::Display for Interface {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(
-            formatter,
-            "{}/{}",
-            self.address,
-            self.network.prefix_length()
-        )
+        write!(formatter, "{}/{}", self.address, self.network.prefix_length())
     }
 }
 
@@ -334,12 +315,7 @@ mod tests {
         assert_eq!(parts("10.0.0.0/16", 0), ["10.0.0.0/16"]);
         assert_eq!(
             parts("10.0.0.0/16", 2),
-            [
-                "10.0.0.0/18",
-                "10.0.64.0/18",
-                "10.0.128.0/18",
-                "10.0.192.0/18"
-            ]
+            ["10.0.0.0/18", "10.0.64.0/18", "10.0.128.0/18", "10.0.192.0/18"]
         );
         assert_eq!(parts("fd00::/127", 1), ["fd00::/128", "fd00::1/128"]);
         assert_eq!(parts("10.0.0.0/31", 2), [""; 0]);

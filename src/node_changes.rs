@@ -74,12 +74,7 @@ impl NodeChanges {
         for finding in findings.iter().filter(is_own) {
             let changes = finding.changes.iter();
             for it in changes.filter(|it| it.cluster == cluster.entry.name) {
-                let MetadataChange {
-                    kind,
-                    key,
-                    value,
-                    is_open,
-                } = &it.change;
+                let MetadataChange { kind, key, value, is_open } = &it.change;
                 let place = (it.node.clone(), *kind, key.clone());
                 let listed = ListedChange::new(&place, value.clone(), *is_open);
                 let before = needed.entry(place).or_insert_with(|| listed.clone());
@@ -125,11 +120,7 @@ impl NodeChanges {
         }
         let (mut text, mut heading) = (String::new(), String::new());
         for ((is_open, kind, key, value, _), (nodes, rules)) in groups {
-            let nodes = if self.are_all(&nodes) {
-                "--all".to_owned()
-            } else {
-                nodes.join(" ")
-            };
+            let nodes = if self.are_all(&nodes) { "--all".to_owned() } else { nodes.join(" ") };
             let verb = match kind {
                 MetadataKind::Annotation => "annotate",
                 MetadataKind::Label => "label",
@@ -138,11 +129,8 @@ impl NodeChanges {
                 Some(value) => format!("{}={}", shell_word(key), shell_word(value)),
                 None => format!("{}-", shell_word(key)),
             };
-            let (hint, comment) = if is_open {
-                (" (check, complete, and remove the #)", "# ")
-            } else {
-                ("", "")
-            };
+            let (hint, comment) =
+                if is_open { (" (check, complete, and remove the #)", "# ") } else { ("", "") };
             // A shell may run what is quoted in a comment, so it has only names of rules.
             let next = match rules.len() {
                 0 => String::new(),
@@ -152,10 +140,7 @@ impl NodeChanges {
                 text.push_str(&next);
                 heading = next;
             }
-            let _ = writeln!(
-                text,
-                "{comment}{kubectl} {verb} node {nodes} --overwrite {change}"
-            );
+            let _ = writeln!(text, "{comment}{kubectl} {verb} node {nodes} --overwrite {change}");
         }
         text
     }
@@ -179,11 +164,8 @@ impl NodeChanges {
             } else {
                 list(nodes)
             };
-            let rules = if rules.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", list(rules))
-            };
+            let rules =
+                if rules.is_empty() { String::new() } else { format!(" ({})", list(rules)) };
             format!("# {nodes}{rules}\n{patch}")
         });
         patches.collect::<Vec<_>>().join("---\n")
@@ -259,10 +241,8 @@ impl ListedChange {
 /// Returns the patch for the changes of a node. Parts in which a person has to write values are comments.
 fn patch(changes: &[ListedChange]) -> String {
     let comment = |is_complete: bool| if is_complete { "" } else { "# " };
-    let sections = [
-        (MetadataKind::Annotation, "nodeAnnotations"),
-        (MetadataKind::Label, "nodeLabels"),
-    ];
+    let sections =
+        [(MetadataKind::Annotation, "nodeAnnotations"), (MetadataKind::Label, "nodeLabels")];
     let (mut removals, mut text, mut is_any) = (String::new(), String::new(), false);
     for (kind, section) in sections {
         let of_kind = || changes.iter().filter(|it| it.kind == kind);

@@ -73,11 +73,7 @@ pub fn fill(
             }
         }
     }
-    if findings.is_empty() {
-        Ok(texts)
-    } else {
-        Err(findings)
-    }
+    if findings.is_empty() { Ok(texts) } else { Err(findings) }
 }
 
 fn order(
@@ -119,10 +115,9 @@ fn failed(output: &Output, failure: &FillFailure) -> Finding {
             ("template", format!("template {template}"))
         }
         (OrderPart::Paths, _) => ("path", "invalid output path".to_owned()),
-        (OrderPart::Text(ResultSubject::Target(name) | ResultSubject::Mesh(name)), _) => (
-            "template",
-            format!("template {template} for {}", Quoted(name)),
-        ),
+        (OrderPart::Text(ResultSubject::Target(name) | ResultSubject::Mesh(name)), _) => {
+            ("template", format!("template {template} for {}", Quoted(name)))
+        }
     };
     let finding = wrong(output, field, format!("{what}: {problem}"));
     match help(output, problem) {
@@ -155,10 +150,8 @@ fn help(output: &Output, problem: &FillProblem) -> Option<&'static str> {
 }
 
 fn repeated(output: &Output, path: &str) -> Finding {
-    let message = format!(
-        "{} would be written twice, or is also the folder of another output",
-        Quoted(path)
-    );
+    let message =
+        format!("{} would be written twice, or is also the folder of another output", Quoted(path));
     let help = match output.per {
         Per::Target => "add `{{ target.name }}` to the path, or remove one of the outputs",
         Per::Mesh => "add `{{ mesh.name }}` to the path, or remove one of the outputs",

@@ -55,10 +55,7 @@ impl Place {
     pub fn bytes(mut self, bytes: &Range<usize>) -> Self {
         // No file that is read is longer.
         let bound = |byte| u32::try_from(byte).unwrap_or(u32::MAX);
-        self.part = Part::Bytes {
-            start: bound(bytes.start),
-            end: bound(bytes.end),
-        };
+        self.part = Part::Bytes { start: bound(bytes.start), end: bound(bytes.end) };
         self
     }
 
@@ -134,10 +131,7 @@ impl Pointer {
 
     /// Returns its steps from the root, unescaped.
     pub fn steps(&self) -> impl Iterator<Item = String> {
-        self.0
-            .split('/')
-            .skip(1)
-            .map(|step| step.replace("~1", "/").replace("~0", "~"))
+        self.0.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"))
     }
 }
 

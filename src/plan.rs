@@ -118,9 +118,7 @@ impl Plan {
     pub fn gives(&self, target: &Target, source: &ClusterName, address: IpAddr) -> bool {
         let sets = target.peer_sets.iter();
         let sets = sets.filter_map(|&it| self.peer_sets.get(it));
-        let peers = sets
-            .filter(|it| it.source == *source)
-            .flat_map(|it| &it.peers);
+        let peers = sets.filter(|it| it.source == *source).flat_map(|it| &it.peers);
         let mut ranges = peers.flat_map(|it| &it.allowed_ips);
         ranges.any(|it| it.contains(Cidr::host(address)))
     }
@@ -148,14 +146,9 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
         let view = TargetView::new(&conflicts, target);
         plan_target(target, &view, &mut peer_sets, &mut withheld)
     };
-    let targets: Vec<Target> = fleet
-        .clusters()
-        .map(&mut planned)
-        .collect::<Result<_, _>>()?;
-    let mut externals: Vec<Target> = fleet
-        .externals()
-        .map(&mut planned)
-        .collect::<Result<_, _>>()?;
+    let targets: Vec<Target> = fleet.clusters().map(&mut planned).collect::<Result<_, _>>()?;
+    let mut externals: Vec<Target> =
+        fleet.externals().map(&mut planned).collect::<Result<_, _>>()?;
     let known = hosts_by_cluster(&targets, &peer_sets);
     for external in &mut externals {
         let has = |source| known.contains(&(source, &external.cluster));

@@ -86,21 +86,13 @@ struct WrittenLimits {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn read(cluster: &ClusterName, source: &Source) -> Result<Policy, Vec<Finding>> {
-    let SingleDocument {
-        place,
-        content,
-        others,
-    } = source
+    let SingleDocument { place, content, others } = source
         .single_document("the policy is empty", "a policy must be a single document")
         .map_err(|empty| vec![empty])?;
     let written = Form::<WrittenPolicy>::new().read(content, &place);
     let written = written.map_err(Mistakes::into_findings)?;
     let (place, mut findings) = (place.key("spec"), Mistakes::default());
-    let WrittenLimits {
-        accepted_networks,
-        accepted_clusters,
-        local_networks,
-    } = written.spec;
+    let WrittenLimits { accepted_networks, accepted_clusters, local_networks } = written.spec;
     let accepted = accepted_networks
         .map(|it| mesh::accepted(&it, &place.key("acceptedNetworks"), &mut findings));
     let clusters = accepted_clusters.map(|it| {
@@ -131,10 +123,8 @@ pub fn read(cluster: &ClusterName, source: &Source) -> Result<Policy, Vec<Findin
 
 /// Reports a file that looks like the policy or another file of a cluster and has another name than `<cluster>.yaml`.
 pub fn misnamed(noun: &str, cluster: &str, place: Place) -> Finding {
-    let message = format!(
-        "not read: the {noun} of {} must be called `{cluster}.yaml`",
-        Quoted(cluster)
-    );
+    let message =
+        format!("not read: the {noun} of {} must be called `{cluster}.yaml`", Quoted(cluster));
     Finding::new(&mistake::INVALID_VALUE, message)
         .at(place, "")
         .help("rename the file, or remove it")
@@ -159,10 +149,7 @@ pub fn apply(policies: &[Policy], meshes: &mut [Mesh]) -> Vec<Finding> {
         policies.iter().map(|it| (&it.cluster, it)).collect();
     let entries = meshes.iter().flat_map(Mesh::all_entries);
     let known: BTreeSet<ClusterName> = entries.map(|it| it.name.clone()).collect();
-    let mut findings: Vec<Finding> = policies
-        .values()
-        .flat_map(|it| it.unknown(&known))
-        .collect();
+    let mut findings: Vec<Finding> = policies.values().flat_map(|it| it.unknown(&known)).collect();
     for mesh in meshes {
         let one_sided = refuse(mesh, &policies);
         findings.extend(one_sided);
@@ -216,9 +203,7 @@ impl Policy {
             ("localNetworks", local.map(|it| ranges(it))),
         ];
         let fields = fields.into_iter();
-        fields
-            .filter_map(|(field, values)| Some((field, values?, self.place.key(field))))
-            .collect()
+        fields.filter_map(|(field, values)| Some((field, values?, self.place.key(field)))).collect()
     }
 
     fn accepts(&self, other: &ClusterName) -> bool {
@@ -234,10 +219,7 @@ impl Policy {
             let known = known.iter().map(ClusterName::as_str);
             let unknown =
                 unknown_cluster(name.as_str(), place.clone(), known, "no mesh has a cluster");
-            Finding {
-                severity: Severity::Warning,
-                ..unknown
-            }
+            Finding { severity: Severity::Warning, ..unknown }
         };
         few(unknown.map(finding).collect(), "cluster")
     }
@@ -255,10 +237,7 @@ impl Policy {
         Some(finding.help(format!(
             "add `{first}` to `acceptedClusters` if the link is intended; otherwise {}",
             if first.is_external() {
-                format!(
-                    "remove `{}` from `clusters` of the external peer",
-                    self.cluster
-                )
+                format!("remove `{}` from `clusters` of the external peer", self.cluster)
             } else {
                 "unlink the clusters with the mesh's `topology`".to_owned()
             }

@@ -67,11 +67,7 @@ impl Proposal {
                 Err(obstacle) => obstacles.push(obstacle),
             }
         }
-        let mut proposal = Self {
-            name,
-            clusters,
-            externals: Externals::default(),
-        };
+        let mut proposal = Self { name, clusters, externals: Externals::default() };
         proposal.narrow_pods();
         proposal.choose_subnets();
         obstacles.extend(proposal.overlaps());
@@ -209,9 +205,7 @@ impl Proposal {
         let reading = mesh::read(&[source]);
         if !reading.is_usable() {
             let findings = reading.diagnostics.iter();
-            return Err(findings
-                .map(|it| Obstacle::Refused(it.message.to_string()))
-                .collect());
+            return Err(findings.map(|it| Obstacle::Refused(it.message.to_string())).collect());
         }
         let entries = reading.meshes.into_iter().flat_map(|it| it.entries);
         Ok(entries.map(|it| (it.name.clone(), it)).collect())
@@ -240,12 +234,6 @@ impl ProposedCluster {
         let nodes = ranges::read(snapshot);
         let pods = ranges::pods(&nodes).map_err(|problem| problem.as_obstacle(&name))?;
         let wireguard = ranges::wireguard(&nodes).map_err(|problem| problem.as_obstacle(&name))?;
-        Ok(Self {
-            name,
-            pods,
-            wireguard,
-            granularity: None,
-            endpoints: EndpointAdvice::default(),
-        })
+        Ok(Self { name, pods, wireguard, granularity: None, endpoints: EndpointAdvice::default() })
     }
 }

@@ -48,11 +48,7 @@ fn plain(schema: &mut Schema) {
         let widths = ["int", "uint", "float", "double"];
         widths.iter().any(|width| format.starts_with(width))
     };
-    if schema
-        .get("format")
-        .and_then(Value::as_str)
-        .is_some_and(is_width)
-    {
+    if schema.get("format").and_then(Value::as_str).is_some_and(is_width) {
         schema.remove("format");
     }
     if schema.get("default").is_some_and(Value::is_null) {

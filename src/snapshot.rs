@@ -160,12 +160,7 @@ impl Snapshot {
                 return Err(SnapshotError::DuplicateNode(first.name.clone()));
             }
         }
-        Ok(Self {
-            cluster,
-            dropped_labels: Vec::new(),
-            kept_labels: Vec::new(),
-            nodes,
-        })
+        Ok(Self { cluster, dropped_labels: Vec::new(), kept_labels: Vec::new(), nodes })
     }
 
     /// Leaves out the labels under these prefixes, except the `used` ones, and remembers both: which
@@ -215,10 +210,7 @@ impl Snapshot {
         };
         check_header(&file.api_version, &file.kind)?;
         if file.cluster != cluster.as_str() {
-            return Err(SnapshotError::Cluster {
-                found: file.cluster,
-                expected: cluster.clone(),
-            });
+            return Err(SnapshotError::Cluster { found: file.cluster, expected: cluster.clone() });
         }
         let mut nodes = file.nodes;
         for (position, node) in nodes.iter_mut().enumerate() {
@@ -260,10 +252,7 @@ impl Snapshot {
     }
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_false(value: &bool) -> bool {
     !*value
 }

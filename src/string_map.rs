@@ -84,9 +84,7 @@ impl StringMap {
 
     fn text(&self, start: u32, end: u32) -> &str {
         let place = |it: u32| usize::try_from(it).ok();
-        let text = place(start)
-            .zip(place(end))
-            .and_then(|(start, end)| self.texts.get(start..end));
+        let text = place(start).zip(place(end)).and_then(|(start, end)| self.texts.get(start..end));
         text.unwrap_or_default()
     }
 }
@@ -202,11 +200,7 @@ impl UnfinishedMap {
     /// Adds the entry of the last texts, and returns its key if there was one before.
     fn add(&mut self, middle: u32) -> Option<&str> {
         let last = self.entries.last().copied();
-        let entry = EntryPlace {
-            start: last.map_or(0, |it| it.end),
-            middle,
-            end: self.length(),
-        };
+        let entry = EntryPlace { start: last.map_or(0, |it| it.end), middle, end: self.length() };
         self.entries.push(entry);
         let is_behind = last.is_none_or(|last| self.key(last) < self.key(entry));
         if self.keys.is_none() && is_behind {
@@ -231,10 +225,7 @@ impl UnfinishedMap {
             entries.dedup_by(|a, b| self.key(*a) == self.key(*b));
             self.entries = entries;
         }
-        StringMap {
-            texts: self.texts.into(),
-            entries: self.entries.into(),
-        }
+        StringMap { texts: self.texts.into(), entries: self.entries.into() }
     }
 }
 
@@ -251,10 +242,7 @@ mod tests {
         assert_eq!(map.get("b"), Some("3"));
         assert_eq!(map.get("bb"), None);
         assert!(map.contains_key("") && !map.is_empty());
-        assert_eq!(
-            format!("{map:?}"),
-            r#"{"": "x", "a": "", "b": "3", "c": "4"}"#
-        );
+        assert_eq!(format!("{map:?}"), r#"{"": "x", "a": "", "b": "3", "c": "4"}"#);
     }
 
     #[test]
@@ -281,19 +269,12 @@ mod tests {
     fn json_has_each_key_once() {
         let map: StringMap = serde_json::from_str(r#"{"b":"\u0041","a":"é"}"#).unwrap();
         assert_eq!(serde_json::to_string(&map).unwrap(), r#"{"a":"é","b":"A"}"#);
-        let error = |text| {
-            serde_json::from_str::<StringMap>(text)
-                .unwrap_err()
-                .to_string()
-        };
+        let error = |text| serde_json::from_str::<StringMap>(text).unwrap_err().to_string();
         assert_eq!(
             error(r#"{"a":"1","c":"2","b":"3","a":"4","d":"5"}"#),
             "duplicate key `a` at line 1 column 32"
         );
-        assert_eq!(
-            error(r#"{"a":"1","a":"2"}"#),
-            "duplicate key `a` at line 1 column 17"
-        );
+        assert_eq!(error(r#"{"a":"1","a":"2"}"#), "duplicate key `a` at line 1 column 17");
         assert!(error(r#"{"a":1}"#).starts_with("invalid type: integer `1`, expected a string"));
         assert!(error("[]").starts_with("invalid type: sequence, expected a map of texts"));
     }

@@ -50,10 +50,7 @@ pub enum Problem {
     #[error("the result has more than {SIZE_LIMIT} bytes")]
     TooLarge,
     /// The templates of the run take too many steps together.
-    #[error(
-        "the templates of this run need more than {} steps together",
-        steps::LIMIT
-    )]
+    #[error("the templates of this run need more than {} steps together", steps::LIMIT)]
     TooManySteps,
 }
 
@@ -64,10 +61,8 @@ pub const SIZE_LIMIT: usize = 1 << 20;
 const FUEL: u64 = 5_000_000;
 
 /// The template of a kustomization: its name and its text.
-const KUSTOMIZATION: (&str, &str) = (
-    "kustomization.yaml",
-    include_str!("../templates/kustomization.yaml"),
-);
+const KUSTOMIZATION: (&str, &str) =
+    ("kustomization.yaml", include_str!("../templates/kustomization.yaml"));
 
 /// Returns the `kustomization.yaml` that applies `files`, in their order.
 ///
@@ -186,9 +181,7 @@ impl CompiledTemplate {
         if SIZE_LIMIT < text.len() {
             return Err(Problem::TooLarge);
         }
-        format
-            .check(&text)
-            .map_err(|reason| Problem::Malformed { format, reason })?;
+        format.check(&text).map_err(|reason| Problem::Malformed { format, reason })?;
         Ok(text)
     }
 

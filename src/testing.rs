@@ -98,9 +98,7 @@ pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
 
 /// Forms a cluster of nodes; their locations are those of the label `region`.
 pub(crate) fn own(nodes: &[Node], granularity: Granularity) -> Arc<KiloTopology> {
-    let kilos = nodes
-        .iter()
-        .map(|it| Arc::new(KiloNode::read(it, "region")));
+    let kilos = nodes.iter().map(|it| Arc::new(KiloNode::read(it, "region")));
     let kilos = Nodes::new(kilos.collect());
     let readings = kilos.map(|it| &**it);
     let segments = segments(&readings, granularity);
@@ -158,17 +156,11 @@ pub(crate) fn key(letter: &str) -> String {
 /// (addresses), `stale`, `uid`; everything else is an annotation of Kilo. `·` means a space.
 pub(crate) fn node(line: &str) -> Node {
     let mut words = line.split_whitespace();
-    let mut node = Node {
-        name: words.next().unwrap().to_owned(),
-        ..Node::default()
-    };
+    let mut node = Node { name: words.next().unwrap().to_owned(), ..Node::default() };
     for word in words {
         let (what, value) = word.split_once('=').unwrap_or((word, ""));
         let value = value.replace('·', " ");
-        let address = |kind| Address {
-            address: value.clone(),
-            kind,
-        };
+        let address = |kind| Address { address: value.clone(), kind };
         match what {
             "pod" => node.pod_cidrs.push(value),
             "external" => node.addresses.push(address(AddressKind::ExternalIP)),
@@ -180,9 +172,7 @@ pub(crate) fn node(line: &str) -> Node {
             "wg" => node.annotations.insert("kilo.squat.ai/wireguard-ip", value),
             other => match other.strip_prefix("label:") {
                 Some(label) => node.labels.insert(label, value),
-                None => node
-                    .annotations
-                    .insert(format!("kilo.squat.ai/{other}"), value),
+                None => node.annotations.insert(format!("kilo.squat.ai/{other}"), value),
             },
         }
     }

@@ -35,11 +35,7 @@ pub const CONFLICT: &str = "git's conflict markers: two versions of the file wer
 /// Returns the first line that git writes where it cannot merge two versions of a text.
 pub fn conflict(text: &str) -> Option<Range<usize>> {
     const MARKER: &str = "<<<<<<< ";
-    let start = if text.starts_with(MARKER) {
-        0
-    } else {
-        text.find(&format!("\n{MARKER}"))? + 1
-    };
+    let start = if text.starts_with(MARKER) { 0 } else { text.find(&format!("\n{MARKER}"))? + 1 };
     let line = text.get(start..)?.lines().next()?;
     Some(start..start + line.len())
 }
@@ -77,11 +73,7 @@ pub fn first_of(
 /// are: `a, b, c or 4 more`.
 pub fn joined(names: impl IntoIterator<Item = impl Display>, word: &str) -> String {
     let mut names = names.into_iter();
-    let few: Vec<String> = names
-        .by_ref()
-        .take(NAMED + 1)
-        .map(|it| it.to_string())
-        .collect();
+    let few: Vec<String> = names.by_ref().take(NAMED + 1).map(|it| it.to_string()).collect();
     match names.count() {
         0 => few.join(&format!(" {word} ")),
         more => {
@@ -116,10 +108,7 @@ mod tests {
 
     #[test]
     fn sentences_stay_short() {
-        assert_eq!(
-            [0, 1, 2].map(|it| count(it, "node")).join("; "),
-            "0 nodes; 1 node; 2 nodes"
-        );
+        assert_eq!([0, 1, 2].map(|it| count(it, "node")).join("; "), "0 nodes; 1 node; 2 nodes");
         let names = ["a", "b", "c"];
         assert_eq!(list(names), "a, b, c");
         assert_eq!(quoted(names), "`a`, `b`, `c`");
@@ -138,14 +127,7 @@ mod tests {
 
     #[test]
     fn a_shell_reads_one_word() {
-        let words = [
-            "east",
-            "arn:aws:eks:eu:1:cluster/a",
-            "",
-            "a b",
-            "$(x)",
-            "it's",
-        ];
+        let words = ["east", "arn:aws:eks:eu:1:cluster/a", "", "a b", "$(x)", "it's"];
         assert_eq!(
             words.map(shell_word).join(" "),
             r"east arn:aws:eks:eu:1:cluster/a '' 'a b' '$(x)' 'it'\''s'"

@@ -162,11 +162,7 @@ pub fn changes(
     for file in files {
         by_target.entry(file.parts().0).or_default().push(file);
     }
-    let index = if by_target.is_empty() {
-        PlanIndex::default()
-    } else {
-        PlanIndex::new(plan)
-    };
+    let index = if by_target.is_empty() { PlanIndex::default() } else { PlanIndex::new(plan) };
     for (name, files) in by_target {
         match plan.targets.iter().find(|it| it.cluster.as_str() == name) {
             Some(target) => {
@@ -209,9 +205,7 @@ fn is_known(cluster: &str, files: &[ChangedFile], same: &BTreeSet<String>) -> bo
     let is_its = |path: &str| path.split('/').next() == Some(cluster);
     let is_source = |it: &OldPeer| it.source.as_deref() == Some(cluster);
     same.iter().any(|path| is_its(path))
-        || files
-            .iter()
-            .any(|it| is_its(&it.path) || it.peers().iter().any(is_source))
+        || files.iter().any(|it| is_its(&it.path) || it.peers().iter().any(is_source))
 }
 
 /// Returns which cluster-wide ranges get another Peer where a target that has the Peers of these files
@@ -221,9 +215,8 @@ pub fn moves(plan: &Plan, target: &str, files: &[ChangedFile]) -> Vec<Case<Moved
     if let Some(it) = plan.targets.iter().find(|it| it.cluster.as_str() == target) {
         let index = PlanIndex::new(plan);
         let given = index.given(plan, it);
-        for (file, peer) in files
-            .iter()
-            .flat_map(|it| it.peers().iter().map(move |peer| (it, peer)))
+        for (file, peer) in
+            files.iter().flat_map(|it| it.peers().iter().map(move |peer| (it, peer)))
         {
             found.peer(&given, target, file, peer);
         }

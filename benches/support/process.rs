@@ -44,12 +44,7 @@ pub(crate) fn clock(command: &mut Command) -> anyhow::Result<f64> {
     let start = Instant::now();
     let output = command.output().with_context(|| format!("{command:?}"))?;
     let seconds = start.elapsed().as_secs_f64();
-    ensure!(
-        output.status.success(),
-        "{command:?}: {}\n{}",
-        output.status,
-        talk(&output.stderr)
-    );
+    ensure!(output.status.success(), "{command:?}: {}\n{}", output.status, talk(&output.stderr));
     Ok(seconds)
 }
 
@@ -64,16 +59,9 @@ pub(crate) fn usage(python: &Path, command: &Command, code: &str) -> anyhow::Res
     ensure!(output.status.success(), "{}", talk(&output.stderr));
     let text = talk(&output.stdout);
     let (found, figures) = text.trim_end().split_once(' ').context("no figures")?;
-    ensure!(
-        found == code,
-        "{command:?}: exit code {found}\n{}",
-        talk(&output.stderr)
-    );
+    ensure!(found == code, "{command:?}: exit code {found}\n{}", talk(&output.stderr));
     let (cpu, peak) = figures.split_once(' ').context("no figures")?;
-    Ok(Usage {
-        cpu: cpu.parse()?,
-        peak: peak.parse()?,
-    })
+    Ok(Usage { cpu: cpu.parse()?, peak: peak.parse()? })
 }
 
 pub(crate) fn remove(folder: &Path) -> io::Result<()> {
@@ -91,12 +79,7 @@ fn talk(bytes: &[u8]) -> String {
 pub(crate) fn git(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(root);
-    command.args([
-        "-c",
-        "user.name=bench",
-        "-c",
-        "user.email=bench@example.com",
-    ]);
+    command.args(["-c", "user.name=bench", "-c", "user.email=bench@example.com"]);
     command.args(arguments);
     command
 }

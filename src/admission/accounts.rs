@@ -48,11 +48,7 @@ impl FromStr for Account {
             Some(group) => Self::Group(group.to_owned()),
             None => Self::User(text.to_owned()),
         };
-        if account.is_possible() {
-            Ok(account)
-        } else {
-            Err(FORMS)
-        }
+        if account.is_possible() { Ok(account) } else { Err(FORMS) }
     }
 }
 
@@ -81,9 +77,7 @@ fn is_user(name: &str) -> bool {
     }
     if name.starts_with("system:") {
         // The other users with this prefix: the administrator of k3s, components and kubelets.
-        let is_component = ["system:kube-", "system:node:"]
-            .iter()
-            .any(|it| name.starts_with(it));
+        let is_component = ["system:kube-", "system:node:"].iter().any(|it| name.starts_with(it));
         return name == "system:admin" || is_component;
     }
     // An OpenID Connect user may be called `https://ISSUER#NAME`.

@@ -62,9 +62,7 @@ impl<'p> PeerForm<'p> {
             source: object.source(),
             is_external: object.external().is_some(),
             is_managed: object.is_rendered(),
-            ranges: texts
-                .map(|it| RangeForm::read(it.unwrap_or_default()))
-                .collect(),
+            ranges: texts.map(|it| RangeForm::read(it.unwrap_or_default())).collect(),
             endpoint: endpoint.map(|endpoint| {
                 let host = |field: &str| endpoint.get("dnsOrIP")?.get(field)?.as_str();
                 EndpointForm {
@@ -74,11 +72,7 @@ impl<'p> PeerForm<'p> {
                 }
             }),
             keepalive: spec.get("persistentKeepalive").map_or(0, number),
-            key: spec
-                .get("publicKey")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .into(),
+            key: spec.get("publicKey").and_then(Value::as_str).unwrap_or_default().into(),
         }
     }
 
@@ -112,18 +106,12 @@ impl<'p> PeerForm<'p> {
             name: &peer.name,
             mesh: peer.claims.mesh.as_ref().map(MeshName::as_str),
             source: peer.claims.source.as_ref().map(|it| it.as_str().into()),
-            is_external: peer
-                .claims
-                .source
-                .as_ref()
-                .is_some_and(ClusterName::is_external),
+            is_external: peer.claims.source.as_ref().is_some_and(ClusterName::is_external),
             is_managed: peer.claims.is_rendered,
             ranges: ranges.map(|it| RangeForm::Range(it.interface)).collect(),
             endpoint: endpoint.map(EndpointForm::new),
             keepalive: keepalive.try_into().unwrap_or(i64::MAX),
-            key: spec
-                .map_or_else(String::new, |it| text_of_key(&it.key))
-                .into(),
+            key: spec.map_or_else(String::new, |it| text_of_key(&it.key)).into(),
         }
     }
 
@@ -160,20 +148,13 @@ impl<'p> EndpointForm<'p> {
             Host::Ip(address) => ("", address.to_string()),
             Host::Dns(name) => (name.as_str(), String::new()),
         };
-        Self {
-            dns,
-            ip: ip.into(),
-            port: endpoint.port.get().into(),
-        }
+        Self { dns, ip: ip.into(), port: endpoint.port.get().into() }
     }
 }
 
 impl RangeForm {
     fn new(range: Cidr) -> Self {
-        Self::Range(Interface {
-            address: range.first(),
-            network: range,
-        })
+        Self::Range(Interface { address: range.first(), network: range })
     }
 
     /// Reads what Go's `netip.ParsePrefix` reads. `Interface` also takes leading zeros of a length.

@@ -49,9 +49,8 @@ impl<'g> Judgement<'g> {
             RangeForm::Range(range) => Some(*range),
             RangeForm::Mapped | RangeForm::Unreadable => None,
         });
-        let ranges: Option<Vec<Interface>> = (form.ranges.len() <= MOST_RANGES)
-            .then(|| read.collect())
-            .flatten();
+        let ranges: Option<Vec<Interface>> =
+            (form.ranges.len() <= MOST_RANGES).then(|| read.collect()).flatten();
         let ranges = ranges.unwrap_or_default();
         let accepted = guard.accepted(form, &key);
         let networks = ranges.iter().map(|it| it.network);
@@ -120,9 +119,7 @@ impl<'g> Judgement<'g> {
         };
         let is_inside = |ranges: &[Cidr]| {
             let address = self.address.into_iter();
-            address
-                .flat_map(|it| ranges.iter().map(move |range| range.holds(it)))
-                .any(|it| it)
+            address.flat_map(|it| ranges.iter().map(move |range| range.holds(it))).any(|it| it)
         };
         match rule {
             Refusal::Address => endpoint.dns.is_empty() && self.address.is_none(),

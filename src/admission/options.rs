@@ -27,9 +27,7 @@ impl GuardOptions {
         let (name, error) = self.left_out.first_key_value()?;
         let more = and_more(self.left_out.len().saturating_sub(1), "Peer");
         let name = escaped(name, SHOWN);
-        Some(format!(
-            "`--allow-peer {name}=…`{more} is left out: {error}"
-        ))
+        Some(format!("`--allow-peer {name}=…`{more} is left out: {error}"))
     }
 }
 

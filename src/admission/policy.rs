@@ -39,18 +39,10 @@ impl Guard {
     /// # Errors
     /// More ranges than fit into a policy.
     pub fn manifests(&self) -> Result<String, GuardError> {
-        let GuardDeclarations {
-            sources,
-            domains,
-            own,
-            closed,
-            families,
-        } = &self.declared;
+        let GuardDeclarations { sources, domains, own, closed, families } = &self.declared;
         let ranges = |it: &BTreeMap<String, Vec<Cidr>>| {
             let texts = |ranges: &Vec<Cidr>| ranges.iter().map(Cidr::to_string).collect();
-            it.iter()
-                .map(|(name, it)| (name.clone(), texts(it)))
-                .collect()
+            it.iter().map(|(name, it)| (name.clone(), texts(it))).collect()
         };
         let maps = [
             ("sources", ranges(sources)),
@@ -72,9 +64,7 @@ impl Guard {
         });
         let families: Vec<u8> = families.collect();
         let json = |accounts: &Accounts| json!(accounts).to_string();
-        let sentences = Refusal::ALL
-            .iter()
-            .map(|it| (format!("{it:?}"), it.to_string()));
+        let sentences = Refusal::ALL.iter().map(|it| (format!("{it:?}"), it.to_string()));
         let sentences: BTreeMap<String, String> = sentences.collect();
         let actions = match self.access.enforcement {
             Enforcement::Warn => vec!["Warn", "Audit"],
@@ -128,9 +118,6 @@ fn variables(
     let variables = parts
         .into_iter()
         .zip(1..)
-        .map(|((_, entries), number)| Variable {
-            name: format!("{name}{number}"),
-            entries,
-        });
+        .map(|((_, entries), number)| Variable { name: format!("{name}{number}"), entries });
     Ok(variables.collect())
 }

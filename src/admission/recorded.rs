@@ -86,11 +86,7 @@ impl Recorded {
                 writers,
                 peers: variables.ranges("allowedPeers")?,
                 peer_writers: variables.value("peerWriters")?,
-                enforcement: if is_deny {
-                    Enforcement::Deny
-                } else {
-                    Enforcement::Warn
-                },
+                enforcement: if is_deny { Enforcement::Deny } else { Enforcement::Warn },
             },
         };
         let printed = guard.manifests().ok()?;
@@ -101,11 +97,7 @@ impl Recorded {
         };
         let is_whole =
             is_same("ValidatingAdmissionPolicy") && is_same("ValidatingAdmissionPolicyBinding");
-        Some(Self {
-            guard,
-            is_whole,
-            policy: place,
-        })
+        Some(Self { guard, is_whole, policy: place })
     }
 
     /// Returns the documents of a text, if it is YAML.

@@ -51,12 +51,7 @@ fn accepted_is_what_both_sides_declare() {
 #[test]
 fn a_guard_is_read_as_it_is_printed() {
     let access = GuardAccess {
-        writers: Some(
-            ["flux", "group:it's"]
-                .iter()
-                .map(|it| it.parse().unwrap())
-                .collect(),
-        ),
+        writers: Some(["flux", "group:it's"].iter().map(|it| it.parse().unwrap()).collect()),
         peers: [("laptop".to_owned(), vec!["10.9.0.0/24".parse().unwrap()])].into(),
         peer_writers: ["ada"].iter().map(|it| it.parse().unwrap()).collect(),
         enforcement: Enforcement::Warn,
@@ -88,20 +83,11 @@ fn what_only_one_guard_accepts_is_found() {
         excess.map(|it| it.to_string()).collect()
     };
     assert_eq!(beyond(MESH), [""; 0]);
-    assert_eq!(
-        beyond(&MESH.replace("10.40.0.0/14", "10.40.0.0/13")),
-        [""; 0]
-    );
+    assert_eq!(beyond(&MESH.replace("10.40.0.0/14", "10.40.0.0/13")), [""; 0]);
     let narrower = MESH
         .replace("10.41.0.0/16]", "10.41.0.0/17]")
-        .replace(
-            "endpointDomains: [example.com]",
-            "endpointDomains: [example.org]",
-        )
-        .replace(
-            "localNetworks: [10.41.9.0/24]",
-            "localNetworks: [10.41.9.0/24, 172.16.0.0/16]",
-        )
+        .replace("endpointDomains: [example.com]", "endpointDomains: [example.org]")
+        .replace("localNetworks: [10.41.9.0/24]", "localNetworks: [10.41.9.0/24, 172.16.0.0/16]")
         .replace("state: Joining", "state: Leaving");
     insta::assert_snapshot!(beyond(&narrower).join("\n"), @"
     Peers of prod/north
@@ -161,9 +147,7 @@ fn large_maps_have_several_variables() {
         name.starts_with("sources")
     });
     assert!(1 < chunks.count());
-    let sizes = variables
-        .iter()
-        .map(|it| it["expression"].as_str().unwrap().chars().count());
+    let sizes = variables.iter().map(|it| it["expression"].as_str().unwrap().chars().count());
     assert!(sizes.max().unwrap() <= 90_000);
     let read = Recorded::read(&objects).unwrap();
     assert_eq!(read.guard, guard);
@@ -191,20 +175,11 @@ fn a_peer_is_judged_by_its_labels_and_its_name() {
         [Refusal::OwnRange, Refusal::Outside]
     );
     assert_eq!(judge("prod--east--n", "east", "10.40.0.0/16"), []);
-    assert_eq!(
-        judge("prod--north--n", "east", "10.40.0.0/16"),
-        [Refusal::Name]
-    );
-    assert_eq!(
-        judge("prod--north--n", "north", "10.40.0.0/16"),
-        [Refusal::Outside]
-    );
+    assert_eq!(judge("prod--north--n", "east", "10.40.0.0/16"), [Refusal::Name]);
+    assert_eq!(judge("prod--north--n", "north", "10.40.0.0/16"), [Refusal::Outside]);
     assert_eq!(
         judge("prod--south--n", "south", "10.44.0.0/16"),
         [Refusal::Source, Refusal::Outside]
     );
-    assert_eq!(
-        judge("prod--east--n", "east", "fd00::/64"),
-        [Refusal::Family, Refusal::Outside]
-    );
+    assert_eq!(judge("prod--east--n", "east", "fd00::/64"), [Refusal::Family, Refusal::Outside]);
 }

@@ -143,34 +143,22 @@ impl Content {
 impl AppliedFile {
     /// Reads a file.
     pub fn read(source: &Arc<str>, text: &Arc<str>) -> Self {
-        Self {
-            source: Arc::clone(source),
-            content: Arc::new(content(source, text)),
-        }
+        Self { source: Arc::clone(source), content: Arc::new(content(source, text)) }
     }
 
     /// Returns a file that cannot be read, so that its Peers are unknown.
     pub fn unread(source: &Arc<str>) -> Self {
-        let unread = Other {
-            spot: Spot::default(),
-            what: What::Broken(Vec::new()),
-        };
+        let unread = Other { spot: Spot::default(), what: What::Broken(Vec::new()) };
         Self {
             source: Arc::clone(source),
-            content: Arc::new(Content {
-                peers: Vec::new(),
-                others: vec![unread],
-            }),
+            content: Arc::new(Content { peers: Vec::new(), others: vec![unread] }),
         }
     }
 
     /// Returns a file with nothing but Peers.
     pub fn of_peers(source: &Arc<str>, peers: Vec<Applied>) -> Self {
         let others = Vec::new();
-        Self {
-            source: Arc::clone(source),
-            content: Arc::new(Content { peers, others }),
-        }
+        Self { source: Arc::clone(source), content: Arc::new(Content { peers, others }) }
     }
 
     /// Reads files, given by name and text, each text once: what many clusters get is the same.
@@ -192,10 +180,7 @@ impl AppliedFile {
 
     /// Returns the place of an object of this file.
     pub fn place(&self, spot: &Spot) -> Place {
-        Place {
-            pointer: spot.pointer.clone(),
-            ..Place::document(&self.source, spot.document)
-        }
+        Place { pointer: spot.pointer.clone(), ..Place::document(&self.source, spot.document) }
     }
 
     /// Returns the place of an allowed IP of a Peer of this file, by its index in the spec.
@@ -207,10 +192,7 @@ impl AppliedFile {
 
 fn content(source: &Arc<str>, text: &Arc<str>) -> Content {
     match own(text) {
-        Some(peers) => Content {
-            peers,
-            others: Vec::new(),
-        },
+        Some(peers) => Content { peers, others: Vec::new() },
         None => general(source, text),
     }
 }
@@ -224,20 +206,13 @@ fn own(text: &str) -> Option<Vec<Applied>> {
     loop {
         let ParsedPeer { peer, end, .. } = written::read(rest).ok()?;
         peers.push(Applied {
-            spot: Spot {
-                document: peers.len(),
-                pointer: Pointer::default(),
-            },
+            spot: Spot { document: peers.len(), pointer: Pointer::default() },
             name: peer.name.as_str().to_owned(),
             is_ending: false,
             written: LabelledSpec::default(),
             fields: OptionalFields::of_own(&peer),
             spec: Ok(Translation::of_own(&peer)),
-            claims: Claims {
-                source: Some(peer.cluster),
-                mesh: Some(peer.mesh),
-                is_rendered: true,
-            },
+            claims: Claims { source: Some(peer.cluster), mesh: Some(peer.mesh), is_rendered: true },
         });
         rest = rest.get(end..)?;
         if rest.is_empty() {
@@ -275,11 +250,7 @@ fn objects(source: &Arc<str>, text: &Arc<str>) -> Result<Vec<(Spot, Value)>, Box
         return Ok(vec![(Spot::default(), value)]);
     }
     let source = Source::parse(Arc::clone(source), Arc::clone(text))?;
-    let documents = source
-        .documents
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| !node.is_null());
+    let documents = source.documents.iter().enumerate().filter(|(_, node)| !node.is_null());
     let objects = documents.map(|(document, node)| {
         let pointer = Pointer::default();
         (Spot { document, pointer }, node.to_json())

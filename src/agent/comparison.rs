@@ -33,10 +33,9 @@ impl Pair<PeerId> {
     ) -> Pair<&'p ClusterPeer<'a>> {
         match self {
             Self::Same(peer) => Pair::Same(&old[peer]),
-            Self::Changed { before, after } => Pair::Changed {
-                before: &old[before],
-                after: &new[after],
-            },
+            Self::Changed { before, after } => {
+                Pair::Changed { before: &old[before], after: &new[after] }
+            }
             Self::Added(peer) => Pair::Added(&new[peer]),
             Self::Removed(peer) => Pair::Removed(&old[peer]),
         }
@@ -72,11 +71,7 @@ pub fn compare<'p>(
 
 /// Compares names. Peers from the same text are one in memory.
 fn by_name(old: &Applied, new: &Applied) -> Ordering {
-    if ptr::eq(old, new) {
-        Ordering::Equal
-    } else {
-        old.name.cmp(&new.name)
-    }
+    if ptr::eq(old, new) { Ordering::Equal } else { old.name.cmp(&new.name) }
 }
 
 /// Returns whether two Peers have the same content.

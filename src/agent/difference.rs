@@ -46,10 +46,8 @@ impl Difference {
             differences.push(Self::Key);
         }
         if old.endpoint != new.endpoint {
-            differences.push(Self::Endpoint {
-                from: old.dialled().cloned(),
-                to: new.dialled().cloned(),
-            });
+            differences
+                .push(Self::Endpoint { from: old.dialled().cloned(), to: new.dialled().cloned() });
         }
         if old.keepalive != new.keepalive {
             differences.push(Self::Keepalive {

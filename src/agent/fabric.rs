@@ -110,10 +110,7 @@ impl SitePair {
     /// Returns the direction of the answers.
     #[must_use]
     pub fn back(self) -> Self {
-        Self {
-            from: self.to,
-            to: self.from,
-        }
+        Self { from: self.to, to: self.from }
     }
 
     /// Returns both clusters.
@@ -145,10 +142,7 @@ impl<'a> Fabric<'a> {
         let sites: Sites<Arc<Site>> = Sites::new(sites);
         let has_open_tunnels = other.is_some_and(|it| it.has_open_tunnels);
         if let Some(other) = other.filter(|it| it.has_sites(&sites)) {
-            return Self {
-                has_open_tunnels,
-                ..Self::with_index(sites, Arc::clone(&other.index))
-            };
+            return Self { has_open_tunnels, ..Self::with_index(sites, Arc::clone(&other.index)) };
         }
         let mut keys = KeyHolders::new();
         let mut doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>> = BTreeMap::new();
@@ -212,10 +206,7 @@ impl<'a> Fabric<'a> {
     /// An endpoint keeps no packet out: a node with the key can dial in from any address, which `WireGuard` then learns.
     #[must_use]
     pub fn with_open_tunnels(&self) -> Self {
-        Self {
-            has_open_tunnels: true,
-            ..self.clone()
-        }
+        Self { has_open_tunnels: true, ..self.clone() }
     }
 
     /// Returns whether every tunnel is up whose two ends hold each other's keys.
@@ -392,10 +383,7 @@ impl<'a> Fabric<'a> {
 fn contents<'a>(sites: &Sites<Arc<Site<'a>>>) -> Vec<&'a Arc<Content>> {
     let files = sites.iter().flat_map(|site| site.files);
     let mut known = BTreeSet::new();
-    files
-        .map(|it| &it.content)
-        .filter(|it| known.insert(ByAddress(&***it)))
-        .collect()
+    files.map(|it| &it.content).filter(|it| known.insert(ByAddress(&***it))).collect()
 }
 
 /// Returns the clusters of nodes that are in their order, each once. Of a cluster with many, few are looked at.

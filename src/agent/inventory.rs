@@ -87,9 +87,7 @@ pub struct Taken {
 impl DriftedPeer {
     /// Returns the differences that no added field explains.
     pub fn others(&self) -> impl Iterator<Item = &Difference> {
-        self.differences
-            .iter()
-            .filter(|it| !self.added.iter().any(|field| explains(*field, it)))
+        self.differences.iter().filter(|it| !self.added.iter().any(|field| explains(*field, it)))
     }
 }
 
@@ -121,9 +119,8 @@ impl Inventory {
         let has = AppliedPeers::decided(live, &[]);
         let shall = AppliedPeers::decided(rendered, &[]);
         let of_rendered = shall.all.iter().map(|it| it.applied);
-        let rendered_fields: BTreeMap<&str, OptionalFields> = of_rendered
-            .map(|it| (it.name.as_str(), it.fields))
-            .collect();
+        let rendered_fields: BTreeMap<&str, OptionalFields> =
+            of_rendered.map(|it| (it.name.as_str(), it.fields)).collect();
         let site = fabric.sites.position(|it| it.cluster == cluster);
         let mut inventory = Self::default();
         let name = |peer: &ClusterPeer| peer.applied.name.clone();
@@ -154,11 +151,7 @@ impl Inventory {
         inventory.same_key = contests.map(|it| names(&it.peers)).collect();
         inventory.same_key.sort();
         if let Some(site) = site.map(|it| fabric.site(it)) {
-            let own = site
-                .model
-                .peers
-                .numbered()
-                .filter(|(id, _)| site.has_own_key(*id));
+            let own = site.model.peers.numbered().filter(|(id, _)| site.has_own_key(*id));
             inventory.own_key = own.map(|(_, peer)| name(peer)).collect();
         }
         inventory
@@ -238,16 +231,12 @@ fn taken(ranges: &[Cidr], fabric: &Fabric) -> Vec<Taken> {
         let common = ranges.iter().flat_map(|range| {
             let span = Span::new(*range);
             let around = site.owned().around(span).next().map(|_| *range);
-            let within = site
-                .owned()
-                .within(span)
-                .map(|slot| site.owned().at(slot).0);
+            let within = site.owned().within(span).map(|slot| site.owned().at(slot).0);
             around.into_iter().chain(within)
         });
-        let taken = widest(common).into_iter().map(|range| Taken {
-            cluster: site.cluster.to_string(),
-            range,
-        });
+        let taken = widest(common)
+            .into_iter()
+            .map(|range| Taken { cluster: site.cluster.to_string(), range });
         taken.collect::<Vec<_>>()
     };
     fabric.sites.iter().flat_map(|it| of_site(it)).collect()

@@ -30,12 +30,7 @@ impl KiloTopology {
         ranges
             .filter_map(|(segment, range)| {
                 let (by, stronger) = later.meeting(range, segment)?;
-                Some(Outranked {
-                    segment,
-                    range,
-                    by,
-                    stronger,
-                })
+                Some(Outranked { segment, range, by, stronger })
             })
             .collect()
     }
@@ -49,10 +44,7 @@ impl KiloTopology {
         let later = Later::new(&self.segments);
         let mut allowed = Vec::new();
         for (id, segment) in self.segments.numbered() {
-            let of_nodes = segment
-                .allowed_ips
-                .iter()
-                .map(|it| (it.interface.network, None));
+            let of_nodes = segment.allowed_ips.iter().map(|it| (it.interface.network, None));
             allowed.extend(of_nodes);
             let own = segment.wireguard_ip.computed();
             allowed.extend(own.map(|address| (Cidr::host(address), Some(id))));

@@ -127,12 +127,8 @@ impl<'a> Model<'a> {
 
     /// Builds the same where some contests are won.
     pub fn decided(topology: &Arc<KiloTopology>, files: &'a [AppliedFile], won: &[Won]) -> Self {
-        let AppliedPeers {
-            all: peers,
-            by_key,
-            contests,
-            by_range,
-        } = AppliedPeers::decided(files, won);
+        let AppliedPeers { all: peers, by_key, contests, by_range } =
+            AppliedPeers::decided(files, won);
         let model = Self {
             topology: Arc::clone(topology),
             peers: Arc::new(peers),
@@ -329,10 +325,7 @@ impl<'a> Model<'a> {
     /// Returns the ranges of [`Model::tunnels`] to which a far end lays claim.
     pub fn ranges(&self, tunnel: Tunnel) -> impl Iterator<Item = Cidr> {
         let (segment, peer) = match tunnel {
-            Tunnel::Segment(id) => (
-                Some(claims_of_segment(id, &self.topology.segments[id])),
-                None,
-            ),
+            Tunnel::Segment(id) => (Some(claims_of_segment(id, &self.topology.segments[id])), None),
             Tunnel::Peer(id) => (None, Some(claims_of_peer(id, &self.peers[id]))),
         };
         let segment = segment.into_iter().flatten();
@@ -356,22 +349,15 @@ impl<'a> Model<'a> {
 fn upsets(topology: &KiloTopology, peers: &Peers<ClusterPeer>) -> Vec<Upset> {
     let mut upsets = Vec::new();
     for (id, peer) in peers.numbered() {
-        if matches!(
-            peer.standing,
-            PeerStanding::Faulty(TranslationFault::Undecodable(_))
-        ) {
+        if matches!(peer.standing, PeerStanding::Faulty(TranslationFault::Undecodable(_))) {
             upsets.push(Upset::Undecodable(id));
         }
         // Hardly any has one, and no other has to be looked at.
-        let share = peer
-            .share()
-            .filter(|it| it.translation.allowed_ips.iter().any(|it| it.is_mapped));
+        let share =
+            peer.share().filter(|it| it.translation.allowed_ips.iter().any(|it| it.is_mapped));
         let kept = share.into_iter().flat_map(PeerShare::kept);
         let mapped = kept.filter(|it| it.allowed.is_mapped);
-        upsets.extend(mapped.map(|it| Upset::Mapped {
-            peer: id,
-            index: it.id.index(),
-        }));
+        upsets.extend(mapped.map(|it| Upset::Mapped { peer: id, index: it.id.index() }));
     }
     upsets.extend(topology.is_exhausted.then_some(Upset::Exhausted));
     upsets

@@ -136,12 +136,7 @@ impl<'a> AppliedPeers<'a> {
         }
         let by_range = deduplicate(&mut all);
         by_key.retain(|it| all[it].share().is_some());
-        Self {
-            all,
-            by_key,
-            contests,
-            by_range,
-        }
+        Self { all, by_key, contests, by_range }
     }
 }
 
@@ -166,11 +161,7 @@ impl<'a> AppliedPeers<'a> {
 impl PeerShare<'_> {
     /// Returns the same for another version of the Peer, with the same ranges.
     fn for_version<'t>(&self, translation: &'t Translation) -> PeerShare<'t> {
-        PeerShare {
-            translation,
-            disputed: self.disputed.clone(),
-            is_certain: self.is_certain,
-        }
+        PeerShare { translation, disputed: self.disputed.clone(), is_certain: self.is_certain }
     }
 
     /// Returns what it keeps of its allowed IPs, in their order.
@@ -234,9 +225,9 @@ impl<'a> ClusterPeer<'a> {
             (Ok(translation), PeerStanding::Certain(share)) => {
                 Some(PeerStanding::Certain(share.for_version(translation)))
             }
-            (Ok(translation), PeerStanding::Contested(share, contest)) => Some(
-                PeerStanding::Contested(share.for_version(translation), *contest),
-            ),
+            (Ok(translation), PeerStanding::Contested(share, contest)) => {
+                Some(PeerStanding::Contested(share.for_version(translation), *contest))
+            }
             _ => None,
         }
     }
@@ -271,9 +262,7 @@ pub fn has_same_routes(one: &Applied, other: &Applied) -> bool {
 
 /// Takes every Peer through admission and `Peer.Ready` (`kilo.md` §2.1), and sorts by name.
 fn translated(files: &[AppliedFile]) -> Peers<ClusterPeer<'_>> {
-    let all = files
-        .iter()
-        .flat_map(|file| file.content.peers.iter().map(move |it| (file, it)));
+    let all = files.iter().flat_map(|file| file.content.peers.iter().map(move |it| (file, it)));
     let count = files.iter().map(|it| it.content.peers.len()).sum();
     let mut peers: Vec<ClusterPeer> = Vec::with_capacity(count);
     peers.extend(all.map(|(file, applied)| ClusterPeer {
@@ -282,11 +271,9 @@ fn translated(files: &[AppliedFile]) -> Peers<ClusterPeer<'_>> {
         standing: match &applied.spec {
             Err(fault) => PeerStanding::Faulty(fault),
             Ok(translation) if !translation.is_ready() => PeerStanding::NotReady,
-            Ok(translation) => PeerStanding::Certain(PeerShare {
-                translation,
-                disputed: None,
-                is_certain: true,
-            }),
+            Ok(translation) => {
+                PeerStanding::Certain(PeerShare { translation, disputed: None, is_certain: true })
+            }
         },
     }));
     peers.sort_by_key(|it| &*it.applied.name);
@@ -296,9 +283,7 @@ fn translated(files: &[AppliedFile]) -> Peers<ClusterPeer<'_>> {
 impl KeyOrder {
     /// Sorts the Peers that have a key.
     fn sort(peers: &Peers<ClusterPeer>) -> Self {
-        let keys = peers
-            .numbered()
-            .filter_map(|(id, peer)| Some((peer.key()?, id)));
+        let keys = peers.numbered().filter_map(|(id, peer)| Some((peer.key()?, id)));
         let mut order: Vec<(u64, PeerId)> = keys.map(|(key, id)| (begin(key), id)).collect();
         order.sort_unstable();
         for alike in order.chunk_by_mut(|a, b| a.0 == b.0) {
@@ -363,9 +348,8 @@ fn deduplicate(peers: &mut Peers<ClusterPeer>) -> Vec<WantedRange> {
     for of_network in order.repeated() {
         let mut runs: BTreeMap<IpAddr, Vec<WantedRange>> = BTreeMap::new();
         for wanted in of_network.into_iter().filter_map(wanted_at) {
-            let allowed = peers[wanted.peer]
-                .share()
-                .map(|it| it.translation.allowed_ips[wanted.range]);
+            let allowed =
+                peers[wanted.peer].share().map(|it| it.translation.allowed_ips[wanted.range]);
             if let Some(allowed) = allowed {
                 let run = runs.entry(allowed.interface.address).or_default();
                 run.push(wanted);

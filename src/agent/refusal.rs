@@ -50,10 +50,7 @@ impl Model<'_> {
             let masked = kind(it.interface);
             masked.is_none_or(|family| missing(family).is_some())
         };
-        let shares = self
-            .peers
-            .numbered()
-            .filter_map(|(peer, it)| Some((peer, it.share()?)));
+        let shares = self.peers.numbered().filter_map(|(peer, it)| Some((peer, it.share()?)));
         // Hardly any Peer has one, and no other has to be looked at.
         let ranges = shares
             .filter(|(_, it)| it.translation.allowed_ips.iter().any(is_refused))
@@ -103,12 +100,7 @@ impl Model<'_> {
             };
             let refusal = KernelRefusal::Segment { node, route };
             if is_large {
-                return self
-                    .topology
-                    .segments
-                    .ids()
-                    .map(|it| (it, refusal))
-                    .collect();
+                return self.topology.segments.ids().map(|it| (it, refusal)).collect();
             }
             refused.entry(segment).or_insert(refusal);
         }

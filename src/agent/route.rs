@@ -127,10 +127,7 @@ impl Model<'_> {
             let is_endpoint = |address| endpoint.is_some_and(|it| it.host.is(address));
             for member in self.members(segment) {
                 let pods = member.kilo.pod_cidr.map(AllowedIp::new);
-                let internal = member
-                    .kilo
-                    .internal_address()
-                    .filter(|it| !is_endpoint(*it));
+                let internal = member.kilo.internal_address().filter(|it| !is_endpoint(*it));
                 let both = pods.into_iter().chain(internal.map(AllowedIp::host));
                 routes.extend(both.map(|it| kilo(it, gateway)));
             }

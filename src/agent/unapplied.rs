@@ -43,11 +43,8 @@ impl Model<'_> {
         entries.sort();
         let start = entries.iter().position(|it| is_endless(it.1))?;
         let (_, behind) = entries.split_at(start);
-        let mut unapplied = Unapplied {
-            because_of: Vec::new(),
-            peers: Vec::new(),
-            segments: Vec::new(),
-        };
+        let mut unapplied =
+            Unapplied { because_of: Vec::new(), peers: Vec::new(), segments: Vec::new() };
         for &(_, tunnel) in behind {
             match tunnel {
                 Tunnel::Peer(peer) if is_endless(tunnel) => unapplied.because_of.push(peer),
@@ -66,10 +63,9 @@ impl Model<'_> {
             others.any(|other| !self.topology.are_one(other, *segment))
         };
         let peers = self.peers.ids();
-        segments.filter(is_seen).map(Tunnel::Segment).chain(
-            peers
-                .filter(|peer| self.share(*peer).is_some())
-                .map(Tunnel::Peer),
-        )
+        segments
+            .filter(is_seen)
+            .map(Tunnel::Segment)
+            .chain(peers.filter(|peer| self.share(*peer).is_some()).map(Tunnel::Peer))
     }
 }

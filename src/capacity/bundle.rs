@@ -85,10 +85,8 @@ impl Bundle {
 
     fn add_peer(&mut self, peer: &ClusterPeer) {
         let Some(share) = peer.share() else {
-            let is_stored = !matches!(
-                peer.standing,
-                PeerStanding::Faulty(TranslationFault::NotStored(_))
-            );
+            let is_stored =
+                !matches!(peer.standing, PeerStanding::Faulty(TranslationFault::NotStored(_)));
             self.objects += usize::from(is_stored);
             return;
         };

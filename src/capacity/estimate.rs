@@ -27,20 +27,9 @@ pub struct Estimate {
 /// Returns an estimate for everything that is known of a cluster. Files are omitted if they are not given.
 pub fn estimates(load: &Load, capacity: &Capacity) -> Vec<Estimate> {
     let estimate = |&quantity: &Quantity| {
-        let Reckoning {
-            value,
-            formula,
-            worked,
-        } = work(quantity, load, capacity)?;
+        let Reckoning { value, formula, worked } = work(quantity, load, capacity)?;
         let steps = capacity.steps(quantity);
-        Some(Estimate {
-            quantity,
-            value,
-            formula,
-            worked,
-            steps,
-            grade: steps.grade(value),
-        })
+        Some(Estimate { quantity, value, formula, worked, steps, grade: steps.grade(value) })
     };
     Quantity::ALL.iter().filter_map(estimate).collect()
 }
@@ -64,11 +53,7 @@ struct Reckoning {
 impl Reckoning {
     /// Returns what was counted and needs no sum.
     fn counted(number: usize, formula: &'static str) -> Self {
-        Self {
-            value: float(number),
-            formula,
-            worked: String::new(),
-        }
+        Self { value: float(number), formula, worked: String::new() }
     }
 
     /// Returns what each Peer has so much of.
@@ -142,16 +127,13 @@ fn work(quantity: Quantity, load: &Load, capacity: &Capacity) -> Option<Reckonin
             costs.application_bytes_per_peer,
             "bytes for a Peer in status and sync result × P",
         ),
-        Quantity::InventoryBytes => Reckoning::each(
-            objects,
-            costs.inventory_bytes_per_peer,
-            "bytes for a Peer × P",
-        ),
+        Quantity::InventoryBytes => {
+            Reckoning::each(objects, costs.inventory_bytes_per_peer, "bytes for a Peer × P")
+        }
         Quantity::FileBytes => Reckoning::counted(load.files?.largest, "the largest file"),
-        Quantity::DirectoryEntries => Reckoning::counted(
-            load.files?.entries,
-            "a file for each source, and a kustomization",
-        ),
+        Quantity::DirectoryEntries => {
+            Reckoning::counted(load.files?.entries, "a file for each source, and a kustomization")
+        }
     })
 }
 
@@ -188,11 +170,7 @@ fn ranges(load: &Load, capacity: &Capacity) -> Reckoning {
 }
 
 fn restart(load: &Load, capacity: &Capacity) -> Reckoning {
-    let applies = Applies {
-        times: load.peers(),
-        before: 0,
-        after: load.ranges(),
-    };
+    let applies = Applies { times: load.peers(), before: 0, after: load.ranges() };
     Reckoning {
         value: applies.seconds(&load.nodes, &capacity.costs),
         formula: "Σ over Peers of one apply with the Peers before it",

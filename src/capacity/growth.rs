@@ -60,10 +60,7 @@ impl<'a> ClusterLoad<'a> {
     pub fn new(cluster: &'a str, load: &Load, added: &[&Bundle]) -> Self {
         Self {
             cluster,
-            load: Load {
-                bundles: vec![sum(&load.bundles)],
-                ..load.clone()
-            },
+            load: Load { bundles: vec![sum(&load.bundles)], ..load.clone() },
             added: sum(added.iter().copied()),
             files: added.len(),
         }
@@ -124,21 +121,14 @@ impl Growth<'_> {
             Some((clusters, target.cluster))
         });
         let (clusters, first) = fits.min()?;
-        Some(Fit {
-            limit,
-            clusters,
-            first: first.to_owned(),
-        })
+        Some(Fit { limit, clusters, first: first.to_owned() })
     }
 
     /// Returns how many clusters a target can get, unless the quantity does not depend on their number, or any
     /// number fits.
     fn within(&self, target: &ClusterLoad, quantity: Quantity, limit: u64) -> Option<usize> {
         let value = |clusters| value(quantity, &target.with(clusters), self.capacity);
-        let steps = Steps {
-            error: Some(limit),
-            ..Steps::default()
-        };
+        let steps = Steps { error: Some(limit), ..Steps::default() };
         let exceeds = |clusters| value(clusters).is_some_and(|it| steps.grade(it).is_some());
         if !exceeds(MOST) || value(0) == value(MOST) {
             return None;

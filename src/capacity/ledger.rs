@@ -63,10 +63,7 @@ impl Cost {
 
     /// Returns the quantities that exceed a limit.
     pub fn exceeded(&self) -> Vec<&Estimate> {
-        self.estimates
-            .iter()
-            .filter(|it| it.grade.is_some())
-            .collect()
+        self.estimates.iter().filter(|it| it.grade.is_some()).collect()
     }
 }
 
@@ -188,10 +185,7 @@ impl<'a> Ledger<'a> {
             .filter(|(path, _)| path.starts_with(&prefix))
             .map(|(_, text)| text.len())
             .collect();
-        FileLoad {
-            entries: sizes.len(),
-            largest: sizes.into_iter().max().unwrap_or_default(),
-        }
+        FileLoad { entries: sizes.len(), largest: sizes.into_iter().max().unwrap_or_default() }
     }
 
     fn topology(&self, cluster: &ClusterName) -> Option<&'a Arc<KiloTopology>> {
@@ -204,13 +198,8 @@ impl<'a> Ledger<'a> {
 fn foreign(fleet: &Fleet, dump: &AppliedFile) -> AppliedFile {
     let meshes = || fleet.members().iter().map(|it| it.mesh);
     let mut content = (*dump.content).clone();
-    content
-        .peers
-        .retain(|it| !mesh::is_ours(&it.name, meshes()));
-    AppliedFile {
-        source: Arc::clone(&dump.source),
-        content: Arc::new(content),
-    }
+    content.peers.retain(|it| !mesh::is_ours(&it.name, meshes()));
+    AppliedFile { source: Arc::clone(&dump.source), content: Arc::new(content) }
 }
 
 /// Returns the files of Peers of a tree, named without their folder and extension.

@@ -86,15 +86,9 @@ impl Load {
             let bundle = bundles.entry(&first.file.source).or_default();
             bundle.add_all(&known.count(&first.file.content, run));
         }
-        let bundles = bundles.into_iter().map(|(name, bundle)| Bundle {
-            name: name.to_owned(),
-            ..bundle
-        });
-        Self {
-            nodes: NodeLoad::count(&model.topology),
-            bundles: bundles.collect(),
-            files,
-        }
+        let bundles =
+            bundles.into_iter().map(|(name, bundle)| Bundle { name: name.to_owned(), ..bundle });
+        Self { nodes: NodeLoad::count(&model.topology), bundles: bundles.collect(), files }
     }
 
     /// Returns how many Peers the API server keeps.
@@ -133,10 +127,7 @@ impl NodeLoad {
     /// Counts the segments of a cluster.
     pub fn count(topology: &KiloTopology) -> Self {
         let away = Away::count(topology);
-        let mut nodes = Self {
-            segments: topology.segments.len(),
-            ..Self::default()
-        };
+        let mut nodes = Self { segments: topology.segments.len(), ..Self::default() };
         for (id, segment) in topology.segments.numbered() {
             let address = usize::from(segment.wireguard_ip.computed().is_some());
             nodes.segment_rules += 1 + segment.allowed_ips.len() + address;
@@ -225,11 +216,7 @@ impl<'a> Away<'a> {
                 by_location.entry(location).or_default().add(*sum);
             }
         }
-        Self {
-            each,
-            all,
-            by_location,
-        }
+        Self { each, all, by_location }
     }
 
     /// Returns the load that others are for a segment.
@@ -237,11 +224,7 @@ impl<'a> Away<'a> {
         let this = self.each[segment];
         let in_location = location(topology, segment).and_then(|it| self.by_location.get(it));
         let together = in_location.copied().unwrap_or(this);
-        Others {
-            all: self.all.without(this),
-            apart: self.all.without(together),
-            together,
-        }
+        Others { all: self.all.without(this), apart: self.all.without(together), together }
     }
 }
 

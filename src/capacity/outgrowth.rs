@@ -57,18 +57,13 @@ struct GivenFiles<'a> {
 
 impl<'a> GivenFiles<'a> {
     fn new(meshes: &[Mesh], like: &'a ClusterName) -> Self {
-        let own = meshes
-            .iter()
-            .filter(|mesh| mesh.entries.iter().any(|it| it.name == *like));
+        let own = meshes.iter().filter(|mesh| mesh.entries.iter().any(|it| it.name == *like));
         let names = own.map(|mesh| {
             // The added cluster is in no list of links; a hub is linked with everything.
             let is_linked = mesh.topology.is_hub(like) || mesh.topology.is_full();
             (mesh.peer_set_name(like).to_string(), is_linked)
         });
-        Self {
-            like,
-            names: names.collect(),
-        }
+        Self { like, names: names.collect() }
     }
 
     /// Returns the Peers that a cluster gets of each added one.

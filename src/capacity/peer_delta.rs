@@ -41,10 +41,8 @@ impl PeerDelta {
         after: &Model,
         differences: impl IntoIterator<Item = Pair<PeerId>>,
     ) -> Self {
-        let mut delta = Self {
-            ranges_before: before.peers.iter().map(ranges).sum(),
-            ..Self::default()
-        };
+        let mut delta =
+            Self { ranges_before: before.peers.iter().map(ranges).sum(), ..Self::default() };
         for pair in differences {
             match pair.among(&before.peers, &after.peers) {
                 Pair::Same(_) => {}
@@ -93,11 +91,7 @@ impl PeerDelta {
             (self.added, self.moved(), self.peak()),
             (self.removed, self.peak(), self.ranges_after()),
         ];
-        let applies = steps.map(|(times, before, after)| Applies {
-            times,
-            before,
-            after,
-        });
+        let applies = steps.map(|(times, before, after)| Applies { times, before, after });
         applies.iter().map(|it| it.seconds(nodes, costs)).sum()
     }
 }

@@ -26,10 +26,7 @@ const FEWER_LINKS: LoadRemedy = (
     &[],
 );
 
-const ADDRESSES: LoadRemedy = (
-    "Annotate the nodes whose endpoint is a name with an address.",
-    &[],
-);
+const ADDRESSES: LoadRemedy = ("Annotate the nodes whose endpoint is a name with an address.", &[]);
 
 /// Returns what reduces a quantity.
 pub fn remedy(quantity: Quantity) -> LoadRemedy {

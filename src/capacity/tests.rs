@@ -35,11 +35,8 @@ fn key(number: usize) -> String {
 }
 
 fn cluster(lines: &str) -> Snapshot {
-    let nodes = lines
-        .lines()
-        .filter(|it| !it.trim().is_empty())
-        .enumerate()
-        .map(|(number, line)| {
+    let nodes =
+        lines.lines().filter(|it| !it.trim().is_empty()).enumerate().map(|(number, line)| {
             let mut node = node(line);
             let annotations = &mut node.annotations;
             annotations.insert("kilo.squat.ai/key", key(1_000_000 + number));
@@ -68,10 +65,8 @@ fn peers(source: &str, numbers: std::ops::Range<usize>) -> AppliedFile {
         .map(|it| {
             let (high, low) = (it / 200, it % 200);
             let endpoint = json!({"dnsOrIP": {"ip": format!("203.0.113.{low}")}, "port": 51_820});
-            let ranges = [
-                format!("10.{}.{low}.0/24", 100 + high),
-                format!("10.200.{high}.{low}/32"),
-            ];
+            let ranges =
+                [format!("10.{}.{low}.0/24", 100 + high), format!("10.200.{high}.{low}/32")];
             let spec = json!({"publicKey": key(it), "endpoint": endpoint, "allowedIPs": ranges});
             peer(&format!("{source}--n{it}"), &spec)
         })
@@ -123,24 +118,14 @@ fn counts_are_those_of_kilo_and_times_near_them() {
 fn additions_one_by_one_take_what_was_measured() {
     let nodes = load(&nodes(30), &[]).nodes;
     let seconds = |times, nanoseconds| {
-        let costs = Costs {
-            nanoseconds_per_squared_rule: nanoseconds,
-            ..Costs::default()
-        };
-        let applies = Applies {
-            times,
-            before: 0,
-            after: 2 * times,
-        };
+        let costs = Costs { nanoseconds_per_squared_rule: nanoseconds, ..Costs::default() };
+        let applies = Applies { times, before: 0, after: 2 * times };
         applies.seconds(&nodes, &costs)
     };
     for (times, measured) in [(50, 5.8), (100, 25.0), (200, 119.0)] {
         // The measured time of a single apply is between these.
         let (least, most) = (seconds(times, 2_200), seconds(times, 2_700));
-        assert!(
-            least / measured < 1.3 && 1.0 < most / measured,
-            "{times}: {least} to {most}"
-        );
+        assert!(least / measured < 1.3 && 1.0 < most / measured, "{times}: {least} to {most}");
     }
     let minutes = seconds(500, 2_500) / 60.0;
     assert!((20.0..45.0).contains(&minutes), "{minutes}");
@@ -153,11 +138,7 @@ fn the_sum_is_that_of_single_applies() {
     let nodes = load(&nodes(7), &[]).nodes;
     let costs = Costs::default();
     for (times, before, after) in [(1, 10, 12), (9, 0, 27), (40, 100, 20)] {
-        let applies = Applies {
-            times,
-            before,
-            after,
-        };
+        let applies = Applies { times, before, after };
         let mut one_by_one = 0.0;
         for done in 1..=times {
             let grown = before * (times - done) + after * done;
@@ -185,10 +166,7 @@ fn the_cases_of_the_review_are_graded() {
 #[test]
 fn formulas_are_reported_with_their_numbers() {
     let load = Load {
-        files: Some(FileLoad {
-            entries: 2,
-            largest: 300_000,
-        }),
+        files: Some(FileLoad { entries: 2, largest: 300_000 }),
         ..load(&nodes(30), &[peers("s", 0..1_600)])
     };
     let mut text = String::new();
@@ -251,17 +229,11 @@ fn what_kilo_does_not_configure_is_an_object_all_the_same() {
 #[test]
 fn steps_of_the_config_are_gone_by() {
     let load = load(&nodes(2), &[peers("a", 0..3)]);
-    let steps = Steps {
-        warning: Some(5),
-        ..Steps::default()
-    };
+    let steps = Steps { warning: Some(5), ..Steps::default() };
     let capacity = Capacity::default().with(Quantity::Ranges, steps);
     let estimates = estimates(&load, &capacity);
-    let graded: Vec<Quantity> = estimates
-        .iter()
-        .filter(|it| it.grade.is_some())
-        .map(|it| it.quantity)
-        .collect();
+    let graded: Vec<Quantity> =
+        estimates.iter().filter(|it| it.grade.is_some()).map(|it| it.quantity).collect();
     assert_eq!(graded, [Quantity::Ranges]);
 }
 

@@ -40,14 +40,9 @@ mod tests {
         for number in 0..=u16::MAX {
             assert_eq!(digits(number), number.to_string().len());
         }
-        for text in [
-            "0.0.0.0",
-            "9.10.99.100",
-            "255.255.255.255",
-            "::",
-            "fd00::1",
-            "2001:db8:1:2:3:4:5:6",
-        ] {
+        for text in
+            ["0.0.0.0", "9.10.99.100", "255.255.255.255", "::", "fd00::1", "2001:db8:1:2:3:4:5:6"]
+        {
             let address: IpAddr = text.parse().unwrap();
             assert_eq!(address_length(address), text.len());
         }

@@ -114,13 +114,8 @@ mod tests {
     fn numbers_are_easy_to_read() {
         let counts = [0, 999, 1_000, 12_345, 1_234_567].map(count);
         assert_eq!(counts, ["0", "999", "1,000", "12,345", "1,234,567"]);
-        let times = [
-            0.0, 0.001, 0.099, 0.11, 9.94, 43.2, 240.0, 14_400.0, 259_200.0,
-        ]
-        .map(seconds);
-        let expected = [
-            "0 s", "1 ms", "99 ms", "0.1 s", "9.9 s", "43 s", "4 min", "4 h", "3 days",
-        ];
+        let times = [0.0, 0.001, 0.099, 0.11, 9.94, 43.2, 240.0, 14_400.0, 259_200.0].map(seconds);
+        let expected = ["0 s", "1 ms", "99 ms", "0.1 s", "9.9 s", "43 s", "4 min", "4 h", "3 days"];
         assert_eq!(times, expected);
         let sizes = [999.0, 1_080.0, 656_000.0, 1_576_000.0, 2e9].map(bytes);
         assert_eq!(sizes, ["999 B", "1.1 kB", "656 kB", "1.6 MB", "2.0 GB"]);

@@ -55,10 +55,7 @@ pub(super) struct Event {
 impl<'a> Object<'a> {
     /// Takes an object to which nothing happens.
     pub(super) fn staying(content: &'a Applied) -> Self {
-        Self {
-            old: Some(content),
-            new: Some(content),
-        }
+        Self { old: Some(content), new: Some(content) }
     }
 
     pub(super) fn name(&self) -> &'a str {
@@ -133,10 +130,7 @@ impl Arrivals {
             was_there: it.old.is_some(),
             is_there: it.new.is_some(),
         });
-        Self {
-            objects: objects.collect(),
-            keys: numbers.len(),
-        }
+        Self { objects: objects.collect(), keys: numbers.len() }
     }
 
     /// Returns what all objects are in a version, if they are there.
@@ -176,10 +170,7 @@ impl Arrivals {
     fn events(&self) -> Vec<Event> {
         let objects = self.objects.iter().enumerate();
         let changed = objects.filter(|(_, it)| !it.is_same);
-        let events = changed.map(|(object, it)| Event {
-            object,
-            is_deletion: !it.is_there,
-        });
+        let events = changed.map(|(object, it)| Event { object, is_deletion: !it.is_there });
         events.collect()
     }
 
@@ -218,30 +209,20 @@ impl Arrivals {
                 choices.push(Some(Known { object, is_new }));
             }
         }
-        choices
-            .into_iter()
-            .fold(vec![Memory::new()], |starts, choices| {
-                let choices = if choices.is_empty() {
-                    vec![None]
-                } else {
-                    choices
-                };
-                let with = |start: Memory| {
-                    let choices = choices.iter().copied();
-                    choices.map(move |known| start.iter().copied().chain([known]).collect())
-                };
-                starts.into_iter().flat_map(with).collect()
-            })
+        choices.into_iter().fold(vec![Memory::new()], |starts, choices| {
+            let choices = if choices.is_empty() { vec![None] } else { choices };
+            let with = |start: Memory| {
+                let choices = choices.iter().copied();
+                choices.map(move |known| start.iter().copied().chain([known]).collect())
+            };
+            starts.into_iter().flat_map(with).collect()
+        })
     }
 
     /// Returns what an agent has after a step (`syncPeers`). It ignores events about Peers that it does
     /// not accept.
     fn after(&self, mut memory: Memory, event: Event) -> Memory {
-        let Some(&ObjectShape {
-            old_key: old,
-            new_key: new,
-            ..
-        }) = self.objects.get(event.object)
+        let Some(&ObjectShape { old_key: old, new_key: new, .. }) = self.objects.get(event.object)
         else {
             return memory;
         };
@@ -257,10 +238,7 @@ impl Arrivals {
             set(old, None);
         }
         if let Some(key) = new {
-            let known = Known {
-                object: event.object,
-                is_new: true,
-            };
+            let known = Known { object: event.object, is_new: true };
             set(key, Some(known));
         }
         memory

@@ -79,17 +79,12 @@ impl<'s> Arriving<'s> {
         let objects = objects(peers);
         let groups = Groups::new(&objects, followed.fabric);
         let mut arriving = Self::default();
-        let mut known = Trials {
-            orders,
-            arrivals: KnownArrivals::default(),
-            states: BTreeMap::new(),
-        };
+        let mut known =
+            Trials { orders, arrivals: KnownArrivals::default(), states: BTreeMap::new() };
         let mut trials = Vec::new();
         for group in groups.members.values() {
-            let members: Vec<Object> = group
-                .iter()
-                .filter_map(|it| objects.get(*it).copied())
-                .collect();
+            let members: Vec<Object> =
+                group.iter().filter_map(|it| objects.get(*it).copied()).collect();
             let moved = KeyMove::find(&members, orders, &mut known.arrivals);
             arriving.key_moves.extend(moved);
         }
@@ -132,18 +127,11 @@ impl<'s> Arriving<'s> {
 fn objects<'s>(peers: &PeerDifferences<'s>) -> Vec<Object<'s>> {
     let changes = peers.changes().map(|pair| match pair {
         Pair::Same(peer) => Object::staying(peer.applied),
-        Pair::Changed { before, after } => Object {
-            old: Some(before.applied),
-            new: Some(after.applied),
-        },
-        Pair::Added(after) => Object {
-            old: None,
-            new: Some(after.applied),
-        },
-        Pair::Removed(before) => Object {
-            old: Some(before.applied),
-            new: None,
-        },
+        Pair::Changed { before, after } => {
+            Object { old: Some(before.applied), new: Some(after.applied) }
+        }
+        Pair::Added(after) => Object { old: None, new: Some(after.applied) },
+        Pair::Removed(before) => Object { old: Some(before.applied), new: None },
     });
     let mut objects: Vec<Object> = changes.collect();
     let keys = objects.iter().flat_map(|it| [it.key(false), it.key(true)]);
@@ -196,11 +184,7 @@ impl Groups {
             return;
         }
         let size = |group: usize| self.members.get(&group).map(BTreeSet::len);
-        let (keep, gone) = if size(keep) < size(gone) {
-            (gone, keep)
-        } else {
-            (keep, gone)
-        };
+        let (keep, gone) = if size(keep) < size(gone) { (gone, keep) } else { (keep, gone) };
         let moved = self.members.remove(&gone).unwrap_or_default();
         for place in &moved {
             if let Some(group) = self.of.get_mut(*place) {
@@ -344,11 +328,7 @@ impl<'s> TransientTable<'s> {
         objects: &[Object<'s>],
         states: impl Iterator<Item = (&'t [usize], &'t TrialState)>,
     ) -> Self {
-        let mut table = Self {
-            absent: BTreeSet::new(),
-            old: Vec::new(),
-            is_final: false,
-        };
+        let mut table = Self { absent: BTreeSet::new(), old: Vec::new(), is_final: false };
         for (places, state) in states {
             table.is_final |= state.is_final;
             for (place, version) in places.iter().zip(&state.versions) {

@@ -21,18 +21,10 @@ pub(super) fn attribute(
     let Some(causes) = causes else {
         return Vec::new();
     };
-    let mut effects: Vec<CauseEffect> = causes
-        .into_iter()
-        .map(|cause| CauseEffect {
-            cause,
-            targets: Vec::new(),
-        })
-        .collect();
+    let mut effects: Vec<CauseEffect> =
+        causes.into_iter().map(|cause| CauseEffect { cause, targets: Vec::new() }).collect();
     let index = CauseIndex::new(&effects);
-    let mut others = CauseEffect {
-        cause: Cause::Other,
-        targets: Vec::new(),
-    };
+    let mut others = CauseEffect { cause: Cause::Other, targets: Vec::new() };
     let found = targets.par_iter_mut().map(|it| index.assign(&effects, it));
     let found: Vec<Vec<(usize, PeerCounts)>> = found.collect();
     for (target, counted) in found.into_iter().enumerate() {
@@ -89,11 +81,7 @@ impl NodeSearch {
     /// Returns the causes of a node.
     fn causes<'i>(&mut self, all: &'i [NodeCauses], node: &NodeRef) -> &'i [usize] {
         let is_next = all.get(self.next).is_some_and(|it| it.node == *node);
-        let place = if is_next {
-            self.next
-        } else {
-            all.partition_point(|it| it.node < *node)
-        };
+        let place = if is_next { self.next } else { all.partition_point(|it| it.node < *node) };
         let found = all.get(place).filter(|it| it.node == *node);
         self.next = place + usize::from(found.is_some());
         found.map_or(&[], |it| &it.causes)
@@ -133,14 +121,11 @@ impl CauseIndex {
                     }
                     _ => of_node(node.clone()),
                 },
-                Cause::LeaderChanged {
-                    cluster, from, to, ..
-                } => [from, to].into_iter().for_each(|node| {
-                    of_node(NodeRef {
-                        cluster: cluster.clone(),
-                        node: node.clone(),
-                    });
-                }),
+                Cause::LeaderChanged { cluster, from, to, .. } => {
+                    [from, to].into_iter().for_each(|node| {
+                        of_node(NodeRef { cluster: cluster.clone(), node: node.clone() });
+                    })
+                }
                 Cause::AnchorMoved { range, .. } => moved.push((*range, place)),
                 _ => match cause.cluster() {
                     Some(it) => index.by_cluster.entry(it.clone()).or_default().push(place),
@@ -150,9 +135,7 @@ impl CauseIndex {
         }
         index.moved = Prefixes::new(moved);
         let by_node = by_node.into_iter();
-        index.by_node = by_node
-            .map(|(node, causes)| NodeCauses { node, causes })
-            .collect();
+        index.by_node = by_node.map(|(node, causes)| NodeCauses { node, causes }).collect();
         index
     }
 
@@ -316,15 +299,14 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
             // These are about the source.
             _ => setting.cluster.as_ref().is_none_or(is_source) && has(is_range),
         },
-        Cause::Node {
-            node,
-            change: of_node,
-        } => node_explains(of_node, Some(node) == holder, change),
+        Cause::Node { node, change: of_node } => {
+            node_explains(of_node, Some(node) == holder, change)
+        }
         // Other nodes lead, and each Peer has the ranges of another segment.
         Cause::OtherGranularity { cluster, .. } => is_source(cluster),
-        Cause::LeaderChanged {
-            cluster, from, to, ..
-        } => is_source(cluster) && holder.is_some_and(|it| it.node == *from || it.node == *to),
+        Cause::LeaderChanged { cluster, from, to, .. } => {
+            is_source(cluster) && holder.is_some_and(|it| it.node == *from || it.node == *to)
+        }
         Cause::AnchorMoved { range, .. } => change.peer.ranges().any(|it| range.overlaps(it)),
         Cause::ForeignPeer { target: it, peer } => it == target && *peer == change.peer.name,
         // A cluster that is only added exchanges no Peers.

@@ -66,10 +66,7 @@ impl Blocks {
         let all = address_blocks(site).into_iter();
         let all: Vec<AddressBlock> = all.filter(|it| it.owner.class().is_some()).collect();
         let places = all.iter().zip(0..);
-        Self {
-            places: places.map(|(it, place)| (identity(it), place)).collect(),
-            all,
-        }
+        Self { places: places.map(|(it, place)| (identity(it), place)).collect(), all }
     }
 
     /// Returns the places of the blocks that are meant.
@@ -128,18 +125,15 @@ impl PlaceMap {
     /// Returns the blocks of a row whose owner is there, but is not reached.
     pub(super) fn unreached(&self, row: &FixedBitSet, reached: &FixedBitSet) -> FixedBitSet {
         let sets = self.successors.sets.iter();
-        let sets: Vec<bool> = sets
-            .map(|blocks| blocks.iter().any(|it| reached.contains(*it)))
-            .collect();
+        let sets: Vec<bool> =
+            sets.map(|blocks| blocks.iter().any(|it| reached.contains(*it))).collect();
         let is_reached = |block: usize| {
             let set = self.successors.of_block.get(&block);
             let place = self.at(block).place;
             place.is_some_and(|it| reached.contains(it))
                 || set.and_then(|it| sets.get(*it)) == Some(&true)
         };
-        row.ones()
-            .filter(|it| self.is_replaced(*it) && !is_reached(*it))
-            .collect()
+        row.ones().filter(|it| self.is_replaced(*it) && !is_reached(*it)).collect()
     }
 
     /// Returns the place of each block, in their order.
@@ -170,11 +164,7 @@ impl PlaceMap {
 
     /// Returns the place of a block.
     pub(super) fn at(&self, block: usize) -> BlockPlace {
-        let gone = BlockPlace {
-            place: None,
-            is_whole: false,
-            end: None,
-        };
+        let gone = BlockPlace { place: None, is_whole: false, end: None };
         self.places.get(block).copied().unwrap_or(gone)
     }
 }

@@ -247,10 +247,7 @@ impl CauseList {
         first.truncate(APART);
         match first[..] {
             [one] if all == 1 => Self::One(one),
-            _ => Self::Several {
-                listed: first.as_slice().into(),
-                more: all - first.len(),
-            },
+            _ => Self::Several { listed: first.as_slice().into(), more: all - first.len() },
         }
     }
 
@@ -284,9 +281,7 @@ impl Cause {
             | Self::OtherGranularity { cluster, .. }
             | Self::LeaderChanged { cluster, .. }
             | Self::AnchorMoved { cluster, .. }
-            | Self::ForeignPeer {
-                target: cluster, ..
-            } => Some(cluster),
+            | Self::ForeignPeer { target: cluster, .. } => Some(cluster),
             Self::Setting(setting) => setting.cluster.as_ref(),
             Self::Node { node, .. } => Some(&node.cluster),
             Self::Other => None,

@@ -52,11 +52,7 @@ pub enum LinkEffect {
 impl ChangedLink<'_> {
     /// Returns the effect.
     pub fn effect(&self) -> LinkEffect {
-        let PeerCounts {
-            added,
-            changed,
-            removed,
-        } = self.peers;
+        let PeerCounts { added, changed, removed } = self.peers;
         let paths = self.paths;
         let changes = 0 < changed || 0 < paths.interrupted + paths.opened + paths.repaired;
         let gains = 0 < added || 0 < paths.gained;
@@ -108,11 +104,7 @@ impl Changes {
         links.retain(|clusters, _| clusters[0] != clusters[1]);
         let mut links: Vec<ChangedLink> = links.into_values().collect();
         links.sort_by_key(|it| {
-            let PeerCounts {
-                added,
-                changed,
-                removed,
-            } = it.peers;
+            let PeerCounts { added, changed, removed } = it.peers;
             let peers = (removed, changed, added);
             (it.effect(), Reverse((it.is_cut, it.paths, peers)))
         });

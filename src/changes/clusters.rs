@@ -131,10 +131,8 @@ impl Counterparts {
     pub(super) fn causes(&self, versions: Versions<&Version, &Version>) -> Vec<Cause> {
         let (before, after) = (versions.before, versions.after);
         let renamed = self.names.iter().filter(|(from, to)| from != to);
-        let renamed = renamed.map(|(from, to)| Cause::ClusterRenamed {
-            from: from.clone(),
-            to: to.clone(),
-        });
+        let renamed =
+            renamed.map(|(from, to)| Cause::ClusterRenamed { from: from.clone(), to: to.clone() });
         let joined = without_counterpart(&self.before);
         let joined = joined.map(|it| joined_or_added(after, after.fabric.site(it).cluster));
         let left = self.left();
@@ -150,11 +148,7 @@ fn joined_or_added(after: &Version, cluster: &ClusterName) -> Cause {
     let states = entries.filter(|it| it.name == cluster).map(|it| it.state);
     match states.min() {
         Some(State::Joined) | None => Cause::ClusterJoined(cluster),
-        Some(state) => Cause::ClusterAdded {
-            cluster,
-            mesh: None,
-            state,
-        },
+        Some(state) => Cause::ClusterAdded { cluster, mesh: None, state },
     }
 }
 

@@ -27,24 +27,16 @@ impl<'f> PresentEnds<'f> {
     /// Finds them. Without a fleet, no node is known to take part.
     pub(super) fn new(site: &'f Site, fleet: Option<&Fleet>) -> Self {
         let nodes = &site.reading.nodes;
-        let members: Vec<&Member> = fleet
-            .iter()
-            .flat_map(|it| it.memberships(site.cluster))
-            .collect();
+        let members: Vec<&Member> =
+            fleet.iter().flat_map(|it| it.memberships(site.cluster)).collect();
         let is_usable = |name: &str| members.iter().all(|it| it.membership.usable.contains(name));
-        let addresses: Vec<(Cidr, ())> = nodes
-            .iter()
-            .flat_map(addresses)
-            .map(|it| (it, ()))
-            .collect();
+        let addresses: Vec<(Cidr, ())> =
+            nodes.iter().flat_map(addresses).map(|it| (it, ())).collect();
         let takes_part = nodes.iter().map(|it| {
             let name = it.node.name.as_str();
             (name, !members.is_empty() && is_usable(name))
         });
-        Self {
-            addresses: Prefixes::new(addresses),
-            takes_part: takes_part.collect(),
-        }
+        Self { addresses: Prefixes::new(addresses), takes_part: takes_part.collect() }
     }
 
     /// Returns why a node of the old version does not have its addresses any more; none if any node of the cluster has

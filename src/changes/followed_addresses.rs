@@ -25,10 +25,7 @@ impl<'f, 'a> FollowedAddresses<'f, 'a> {
             let hosts = nodes.filter_map(|node| site.address(node));
             addresses.extend(hosts.map(|it| (Cidr::host(it), number)));
         }
-        Self {
-            fabric,
-            sites: Prefixes::new(addresses),
-        }
+        Self { fabric, sites: Prefixes::new(addresses) }
     }
 
     /// Returns whether a range shares addresses with any of them.
@@ -40,9 +37,6 @@ impl<'f, 'a> FollowedAddresses<'f, 'a> {
     pub(super) fn owners(&self, range: Cidr) -> BTreeSet<SiteId> {
         let span = Span::new(range);
         let slots = self.sites.within(span).chain(self.sites.around(span));
-        slots
-            .flat_map(|slot| self.sites.at(slot).1)
-            .copied()
-            .collect()
+        slots.flat_map(|slot| self.sites.at(slot).1).copied().collect()
     }
 }

@@ -102,15 +102,7 @@ impl ForgottenAddresses {
             let mut others = forgetting.iter().filter(|it| it != node);
             others.any(|it| is_behind_nat(kilo(**node), kilo(*it)))
         });
-        let own = behind_nat.map(|it| {
-            node_ref(
-                after,
-                At {
-                    site: number,
-                    node: *it,
-                },
-            )
-        });
+        let own = behind_nat.map(|it| node_ref(after, At { site: number, node: *it }));
         let own: BTreeSet<NodeRef> = own.collect();
         if !own.is_empty() {
             let names = leaders.iter().map(|it| kilo(*it).name.clone());

@@ -73,9 +73,7 @@ impl KeyMove {
         };
         let by_order = orders.iter().map(|it| (*it, lost(*it)));
         let by_order: BTreeMap<StepOrder, BTreeSet<usize>> = by_order.collect();
-        let is_mixed_lost = by_order
-            .get(&StepOrder::Mixed)
-            .is_some_and(|it| !it.is_empty());
+        let is_mixed_lost = by_order.get(&StepOrder::Mixed).is_some_and(|it| !it.is_empty());
         let needs_background = is_mixed_lost && lost(StepOrder::DeletesFirst).is_empty();
         let of_orders = |is_meant: &dyn Fn(StepOrder) -> bool| {
             let meant = by_order.iter().filter(|it| is_meant(*it.0));

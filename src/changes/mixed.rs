@@ -41,15 +41,9 @@ impl Prover<'_, '_, '_, '_> {
     /// Follows the paths in mixed states, those that show the longest interruptions first. Clusters with too many such
     /// states are returned.
     pub(super) fn mix(&self, pairs: &mut [Proved], steps: &mut ProofBudget) -> BTreeSet<SiteId> {
-        let mut budget = Budget {
-            states: MOST_MIXED,
-            steps,
-        };
-        let of_versions = MixedRound {
-            open: OpenPairs::of(pairs.iter()),
-            reaches: self.ends,
-            is_between: false,
-        };
+        let mut budget = Budget { states: MOST_MIXED, steps };
+        let of_versions =
+            MixedRound { open: OpenPairs::of(pairs.iter()), reaches: self.ends, is_between: false };
         let mut unproven = self.follow(pairs, &of_versions, &mut budget);
         let open = OpenPairs::find(pairs, |it| {
             let mut states = self.mixed(it.pair);
@@ -68,11 +62,7 @@ impl Prover<'_, '_, '_, '_> {
             unproven.extend(open.sites());
             return unproven;
         };
-        let between = MixedRound {
-            open,
-            reaches: &reaches,
-            is_between: true,
-        };
+        let between = MixedRound { open, reaches: &reaches, is_between: true };
         unproven.extend(self.follow(pairs, &between, &mut budget));
         unproven
     }
@@ -233,18 +223,11 @@ impl Mixture {
 
     /// Returns the stages of two clusters.
     fn of_pair(self, SitePair { from, to }: SitePair) -> StagePair {
-        StagePair {
-            sender: self.of(from),
-            receiver: self.of(to),
-        }
+        StagePair { sender: self.of(from), receiver: self.of(to) }
     }
 
     fn of(self, site: SiteId) -> StageId {
         let [zero, one] = self.stages;
-        if site.index() >> self.bit & 1 == 1 {
-            one
-        } else {
-            zero
-        }
+        if site.index() >> self.bit & 1 == 1 { one } else { zero }
     }
 }

@@ -28,24 +28,16 @@ impl Changes {
         let new = opening.map(|path| {
             let watched = watched.iter().filter(|it| it.has(&path.from, &path.to));
             let ends = [(&path.from, &path.to), (&path.to, &path.from)];
-            let causes = ends
-                .into_iter()
-                .flat_map(|(target, source)| self.causes_of(target, source));
-            NewPaths {
-                watched: watched.collect(),
-                path,
-                causes: causes.collect(),
-            }
+            let causes =
+                ends.into_iter().flat_map(|(target, source)| self.causes_of(target, source));
+            NewPaths { watched: watched.collect(), path, causes: causes.collect() }
         });
         new.collect()
     }
 
     /// Returns the causes of the changed Peers of a source in a target.
     fn causes_of(&self, target: &ClusterName, source: &ClusterName) -> impl Iterator<Item = usize> {
-        let targets = self
-            .targets
-            .iter()
-            .filter(move |it: &&TargetChange| it.cluster == *target);
+        let targets = self.targets.iter().filter(move |it: &&TargetChange| it.cluster == *target);
         let peers = targets.flat_map(|it| &it.peers);
         let peers = peers.filter(move |it| {
             let holder = it.peer.holder.as_ref();

@@ -17,9 +17,7 @@ use crate::wireguard::Endpoint;
 /// Finds the causes in the nodes of every cluster that is in both versions.
 pub(super) fn causes(fleets: Versions<&Fleet>, counterparts: &Counterparts) -> Vec<Cause> {
     let members = counterparts.members(fleets);
-    members
-        .flat_map(|it| of_cluster(it.before, it.after))
-        .collect()
+    members.flat_map(|it| of_cluster(it.before, it.after)).collect()
 }
 
 fn of_cluster(old: &Member, new: &Member) -> Vec<Cause> {
@@ -47,32 +45,20 @@ fn of_cluster(old: &Member, new: &Member) -> Vec<Cause> {
                     if let (Some(from), Some(to)) = (from, to)
                         && from != to
                     {
-                        changes.push(NodeChange::NewEndpoint {
-                            from: from.cloned(),
-                            to: to.cloned(),
-                        });
+                        changes
+                            .push(NodeChange::NewEndpoint { from: from.cloned(), to: to.cloned() });
                     }
                     changes.extend(stays(was, is, new.entry.name.is_external()));
                 }
             }
         }
-        let node = NodeRef {
-            cluster: new.entry.name.clone(),
-            node: name.to_owned(),
-        };
-        causes.extend(changes.into_iter().map(|change| Cause::Node {
-            node: node.clone(),
-            change,
-        }));
+        let node = NodeRef { cluster: new.entry.name.clone(), node: name.to_owned() };
+        causes.extend(changes.into_iter().map(|change| Cause::Node { node: node.clone(), change }));
     }
     let [from, to] = [old, new].map(|it| it.cluster.topology.granularity);
     // The entry is a setting.
     if from != to && old.entry.granularity == new.entry.granularity {
-        causes.push(Cause::OtherGranularity {
-            cluster: new.entry.name.clone(),
-            from,
-            to,
-        });
+        causes.push(Cause::OtherGranularity { cluster: new.entry.name.clone(), from, to });
     }
     causes.extend(leaders(old, new));
     causes

@@ -75,11 +75,7 @@ impl<'s> Passage<'s> {
 
     /// Returns how many stages it has.
     pub(super) fn stages(&self) -> usize {
-        if self.has_new_peers {
-            2 + self.arriving.tables.len()
-        } else {
-            1
-        }
+        if self.has_new_peers { 2 + self.arriving.tables.len() } else { 1 }
     }
 
     /// Returns whether everything has arrived in a stage between the old and the new Peers, but a Peer is missing.

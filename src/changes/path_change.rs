@@ -135,10 +135,7 @@ impl PathChange {
 
     /// Returns the same with nothing but the opened paths.
     pub(super) fn only_opened(self) -> Self {
-        Self {
-            opened: self.opened,
-            ..Self::none(&self.from, &self.to)
-        }
+        Self { opened: self.opened, ..Self::none(&self.from, &self.to) }
     }
 
     /// Returns whether any path is gained, lost or interrupted.

@@ -106,11 +106,7 @@ pub(super) fn translation(old: PathEnd, new: PathEnd, fleet: Option<&Fleet>) -> 
     let present = LazyCell::new(|| PresentEnds::new(new.site, fleet));
     let blocks = old.blocks.all.iter().enumerate().map(|(number, it)| {
         let same = places.get(&identity(it)).copied();
-        let shared = if same.is_none() {
-            overlapping(it)
-        } else {
-            None
-        };
+        let shared = if same.is_none() { overlapping(it) } else { None };
         let all = || new.blocks.all.iter().map(|it| it.span);
         let place = same.or(shared);
         BlockPlace {
@@ -146,8 +142,5 @@ fn successors(old: PathEnd, new: PathEnd, blocks: &[BlockPlace]) -> Successors {
         let set = numbers.get(&old.node_addresses(block)?)?;
         Some((block, *set))
     });
-    Successors {
-        of_block: of_block.collect(),
-        sets: of_nodes.into_values().collect(),
-    }
+    Successors { of_block: of_block.collect(), sets: of_nodes.into_values().collect() }
 }

@@ -43,16 +43,12 @@ pub(super) fn summarize(
             let end = |site, blocks| PathEnd { site, blocks };
             let old = end(before.fabric.site(site), &blocks[site]);
             let new = end(after.fabric.site(it), &proof.blocks[it]);
-            Some(ClusterOrigin {
-                site,
-                places: translation(old, new, after.fleet),
-            })
+            Some(ClusterOrigin { site, places: translation(old, new, after.fleet) })
         }),
     };
     let proved = proof.proved.par_iter();
-    let changes = proved.map_init(KnownPaths::default, |known, it| {
-        past.compare(&future, it, known)
-    });
+    let changes =
+        proved.map_init(KnownPaths::default, |known, it| past.compare(&future, it, known));
     let mut changes: Vec<PathChange> = changes.collect();
     changes.extend(past.left(counterparts));
     changes.retain(PathChange::has_changes);
@@ -93,21 +89,13 @@ struct ClusterOrigin {
 
 impl<'f, 'a> CountedVersion<'f, 'a> {
     fn new(version: &Version<'f, 'a>, blocks: &'f Sites<Blocks>) -> Self {
-        Self {
-            fabric: version.fabric,
-            asked: version.asked,
-            blocks,
-            declared: OnceLock::new(),
-        }
+        Self { fabric: version.fabric, asked: version.asked, blocks, declared: OnceLock::new() }
     }
 
     fn counter(&self, pair: SitePair) -> Counter<'_> {
         let new = || Declared::new(self.fabric, self.asked);
         let declared = self.declared.get_or_init(new);
-        let end = |site| PathEnd {
-            site: self.fabric.site(site),
-            blocks: &self.blocks[site],
-        };
+        let end = |site| PathEnd { site: self.fabric.site(site), blocks: &self.blocks[site] };
         Counter::new(declared, pair, pair.both().map(end))
     }
 }
@@ -126,11 +114,7 @@ impl<'f, 'a> Past<'f, 'a> {
         });
         let is_wanted = |viewer, home| is_other[viewer] || is_other[home];
         let reach = Reach::among(fabric, most, is_wanted);
-        (reach.steps() <= most).then_some(Self {
-            version,
-            reach,
-            is_other,
-        })
+        (reach.steps() <= most).then_some(Self { version, reach, is_other })
     }
 
     /// Returns the old paths between two clusters. One that has joined had none before.
@@ -148,10 +132,7 @@ impl<'f, 'a> Past<'f, 'a> {
             let held = self.held(SitePair { from, to }, known).any();
             return held.translated(&sender.places, &receiver.places);
         }
-        Translated {
-            kept: proved.old.any(),
-            ..Translated::default()
-        }
+        Translated { kept: proved.old.any(), ..Translated::default() }
     }
 
     /// Counts what becomes of the paths between two clusters of the new version.
@@ -194,10 +175,7 @@ impl<'f, 'a> Past<'f, 'a> {
             works.add(&proved.kept.partial);
             let (from, to) = (&sender.places, &receiver.places);
             let unreplaced = old.ended.unreplaced(from, to, &works);
-            let past = self.version.counter(SitePair {
-                from: sender.site,
-                to: receiver.site,
-            });
+            let past = self.version.counter(SitePair { from: sender.site, to: receiver.site });
             counter.declare(&past, &sender.places, &receiver.places);
             change.lost = past.count(&old.gone);
             change.lost.add(past.count(&unreplaced));
@@ -238,10 +216,7 @@ impl<'f, 'a> Past<'f, 'a> {
             } else {
                 change.lost = paths;
             }
-            PathChange {
-                states: 1,
-                ..change
-            }
+            PathChange { states: 1, ..change }
         });
         changes.collect()
     }
@@ -264,10 +239,7 @@ impl OpenedSets {
         let seen = proved.seen.as_ref();
         let stay = seen.map_or_else(PathSet::default, |it| it.new.without(old));
         let pass = seen.map_or_else(PathSet::default, |it| it.passing.without(old));
-        Self {
-            pass: pass.without(&stay),
-            stay,
-        }
+        Self { pass: pass.without(&stay), stay }
     }
 
     fn both(&self) -> [&PathSet; 2] {
@@ -296,10 +268,7 @@ impl<'e> Counter<'e> {
         let [senders, receivers] = ends.map(|it| &it.blocks.all);
         let sends = declared.promised(from, to, senders);
         let takes = declared.promised(to, from, receivers);
-        Self {
-            ends,
-            declared: [sends, takes],
-        }
+        Self { ends, declared: [sends, takes] }
     }
 
     /// Adds what the old version declared. A declared path that is lost counts as such.
@@ -341,10 +310,7 @@ impl<'e> Counter<'e> {
         change: &PathChange,
         origins: [&ClusterOrigin; 2],
     ) -> EndedPaths {
-        let mut ended = EndedPaths {
-            paths: self.count(held),
-            ..EndedPaths::default()
-        };
+        let mut ended = EndedPaths { paths: self.count(held), ..EndedPaths::default() };
         let [senders, receivers] = self.ends;
         let [from, to] = origins;
         let mut add = |end: PathEnd, origin: &ClusterOrigin, cluster: &ClusterName, place| {
@@ -357,10 +323,7 @@ impl<'e> Counter<'e> {
                 EndKind::NodeLeft => &mut ended.left,
                 EndKind::NodeMoved => &mut ended.moved,
             };
-            nodes.insert(NodeRef {
-                cluster: cluster.clone(),
-                node: node.to_owned(),
-            });
+            nodes.insert(NodeRef { cluster: cluster.clone(), node: node.to_owned() });
         };
         // Many paths have the same end.
         let mut reached = BTreeSet::new();

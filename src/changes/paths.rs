@@ -46,25 +46,15 @@ impl PathProof {
         let blocks = passages.0.map(|it| Blocks::new(&it.peers.after));
         let staged = [OLD, NEW].map(|stage| StagedClusters::new(passages, |_| stage));
         let fabrics = staged.each_ref().map(|it| it.fabric(after));
-        let ends = fabrics
-            .each_ref()
-            .map(|it| steps.look(it, |viewer, home| touched.has(viewer, home)));
+        let ends =
+            fabrics.each_ref().map(|it| steps.look(it, |viewer, home| touched.has(viewer, home)));
         let [Some(with_old), Some(with_new)] = ends else {
             let is_touched = |it: &SiteId| touched.others(*it).next().is_some();
             let unproven: BTreeSet<SiteId> = passages.0.ids().filter(is_touched).collect();
-            return Self {
-                proved: Vec::new(),
-                unwatched: unproven.clone(),
-                unproven,
-                blocks,
-            };
+            return Self { proved: Vec::new(), unwatched: unproven.clone(), unproven, blocks };
         };
         let ends = [with_old, with_new];
-        let prover = Prover {
-            passages,
-            blocks: &blocks,
-            ends: &ends,
-        };
+        let prover = Prover { passages, blocks: &blocks, ends: &ends };
         let senders: Vec<SiteId> = passages.0.ids().collect();
         let found = senders.into_par_iter();
         let known = || [KnownPaths::default(), KnownPaths::default()];
@@ -81,12 +71,7 @@ impl PathProof {
         } else {
             prover.watch(&mut pairs, watched, steps)
         };
-        Self {
-            proved: pairs,
-            unwatched,
-            unproven,
-            blocks,
-        }
+        Self { proved: pairs, unwatched, unproven, blocks }
     }
 }
 
@@ -137,10 +122,7 @@ impl<'p> Prover<'p, '_, '_, '_> {
     ) -> BTreeSet<SiteId> {
         let interruption = |pair| self.interruption(pair, StagePair::same(stage));
         let is_open = |it: &Proved| {
-            let is_there = self
-                .stages(it.pair)
-                .into_iter()
-                .any(|stages| stage < stages);
+            let is_there = self.stages(it.pair).into_iter().any(|stages| stage < stages);
             is_there && !it.rest(interruption(it.pair)).is_empty()
         };
         let open = OpenPairs::find(pairs, is_open);

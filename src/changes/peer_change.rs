@@ -84,10 +84,7 @@ impl PeerChange {
             Pair::Removed(before) => Versions::new(Some(before), None),
         };
         let find = || ChangedPeer::find(ends, fabrics, counterparts);
-        Some(Self {
-            peer: described.get_or_find(ends, find)?,
-            causes: CauseList::default(),
-        })
+        Some(Self { peer: described.get_or_find(ends, find)?, causes: CauseList::default() })
     }
 }
 
@@ -137,21 +134,15 @@ impl ChangedPeer {
             (Some(before), Some(after)) => {
                 PeerChangeKind::Changed(Difference::between(before, after))
             }
-            (None, Some(it)) => PeerChangeKind::Added {
-                renamed_from: None,
-                ranges: it.applied.networks(),
-            },
-            (Some(it), None) => PeerChangeKind::Removed {
-                renamed_to: None,
-                ranges: it.applied.networks(),
-            },
+            (None, Some(it)) => {
+                PeerChangeKind::Added { renamed_from: None, ranges: it.applied.networks() }
+            }
+            (Some(it), None) => {
+                PeerChangeKind::Removed { renamed_to: None, ranges: it.applied.networks() }
+            }
             (None, None) => return None,
         };
-        Some(Self {
-            name: after.or(before)?.applied.name.clone(),
-            kind,
-            holder,
-        })
+        Some(Self { name: after.or(before)?.applied.name.clone(), kind, holder })
     }
 
     /// Returns the differences of its content; none if it comes or goes.

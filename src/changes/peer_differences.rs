@@ -23,11 +23,7 @@ pub(super) struct PeerDifferences<'s> {
 impl<'s> PeerDifferences<'s> {
     /// Compares them.
     pub(super) fn find(now: Arc<Site<'s>>, after: Arc<Site<'s>>) -> Self {
-        let mut found = Self {
-            now,
-            after,
-            pairs: Vec::new(),
-        };
+        let mut found = Self { now, after, pairs: Vec::new() };
         let (old, new) = (&found.now.model.peers, &found.after.model.peers);
         if Arc::ptr_eq(&found.now, &found.after) {
             return found;
@@ -36,12 +32,8 @@ impl<'s> PeerDifferences<'s> {
             // Each Peer has the number that it had.
             let pairs = old.numbered().zip(new.iter());
             let changed = pairs.filter(|((_, old), new)| !are_same(old.applied, new.applied));
-            found.pairs = changed
-                .map(|((it, _), _)| Pair::Changed {
-                    before: it,
-                    after: it,
-                })
-                .collect();
+            found.pairs =
+                changed.map(|((it, _), _)| Pair::Changed { before: it, after: it }).collect();
         } else {
             let all = compare(old, new);
             found.pairs = all.filter(|it| !matches!(it, Pair::Same(_))).collect();

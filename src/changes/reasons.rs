@@ -46,9 +46,9 @@ impl TargetChange {
             reasons.extend(of_arriving(&passage.arriving));
             reasons.extend(unapplied(passage, &self.peers));
         }
-        reasons.extend((!self.pausing.is_empty()).then_some(Reason::Pause {
-            nodes: self.pausing.len(),
-        }));
+        reasons.extend(
+            (!self.pausing.is_empty()).then_some(Reason::Pause { nodes: self.pausing.len() }),
+        );
         let forgotten = self.forgotten.iter().cloned();
         reasons.extend(forgotten.map(Reason::AddressesForgotten));
         reasons.extend(is_unproven.then_some(Reason::UnprovenPaths));
@@ -96,25 +96,16 @@ impl TargetChange {
         };
         let left = self.carriers.iter().filter(|it| it.leaves_network).count();
         let counted = [
-            (
-                count(&ChangedPeer::is_removed_stranger),
-                PeerReason::StrangersRemoved,
-            ),
+            (count(&ChangedPeer::is_removed_stranger), PeerReason::StrangersRemoved),
             (self.lost_ranges, PeerReason::RangesLost),
             (self.unproved_ranges, PeerReason::RangesUnproved),
             (with(|it| *it == Difference::Key), PeerReason::KeysChanged),
-            (
-                with(|it| matches!(it, Difference::Endpoint { .. })),
-                PeerReason::EndpointsChanged,
-            ),
+            (with(|it| matches!(it, Difference::Endpoint { .. })), PeerReason::EndpointsChanged),
             (left, PeerReason::NetworksLeft),
             (self.carriers.len() - left, PeerReason::CarriersMoved),
             (count(&has_others), PeerReason::OthersChanged),
             (with(is_toggled), PeerReason::RoamingChanged),
-            (
-                count(&|it| it.holder.is_some() && it.replaces_ranges()),
-                PeerReason::RangesReplaced,
-            ),
+            (count(&|it| it.holder.is_some() && it.replaces_ranges()), PeerReason::RangesReplaced),
             (
                 count(&|it| it.holder.is_some() && it.loses_ranges() && !it.replaces_ranges()),
                 PeerReason::RangesRemoved,
@@ -126,9 +117,7 @@ impl TargetChange {
             ),
         ];
         let counted = counted.into_iter().filter(|it| 0 < it.0);
-        counted
-            .map(|(number, reason)| Reason::Peers(reason, number))
-            .collect()
+        counted.map(|(number, reason)| Reason::Peers(reason, number)).collect()
     }
 }
 
@@ -174,19 +163,9 @@ fn of_paths(cluster: &ClusterName, paths: &[PathChange]) -> Vec<Reason> {
     let are_lost =
         |it: &&&PathChange| !it.lost.is_empty() || !it.ended.paths.is_empty() && !has_left(it);
     let all_lost = own.iter().filter(|it| are_lost(it) && !it.holds_any);
-    let others = all_lost.map(|it| {
-        if it.from == *cluster {
-            &it.to
-        } else {
-            &it.from
-        }
-    });
+    let others = all_lost.map(|it| if it.from == *cluster { &it.to } else { &it.from });
     let others: BTreeSet<&ClusterName> = others.collect();
-    let mut reasons: Vec<Reason> = others
-        .into_iter()
-        .cloned()
-        .map(Reason::AllPathsLost)
-        .collect();
+    let mut reasons: Vec<Reason> = others.into_iter().cloned().map(Reason::AllPathsLost).collect();
     let counted = [
         (sum(|it| it.lost), PathReason::Lost),
         (sum(|it| it.apart), PathReason::Apart),
@@ -222,10 +201,7 @@ fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
     let is_altered = |name: &String| {
         // They are in the order of names.
         let start = changes.partition_point(|it| it.peer.name < *name);
-        let named = changes
-            .iter()
-            .skip(start)
-            .take_while(|it| it.peer.name == *name);
+        let named = changes.iter().skip(start).take_while(|it| it.peer.name == *name);
         let mut differences = named.flat_map(|it| it.peer.differences());
         differences.any(|it| !matches!(it, Difference::Keepalive { .. }))
     };
@@ -234,11 +210,7 @@ fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
         let Some(found) = site.model.unapplied() else {
             continue;
         };
-        let Unapplied {
-            because_of: hiding,
-            peers: hidden,
-            ..
-        } = found;
+        let Unapplied { because_of: hiding, peers: hidden, .. } = found;
         let name = |peer| site.model.peers[peer].applied.name.clone();
         let hidden = hidden.into_iter().map(name);
         let hidden: Vec<String> = hidden.filter(is_altered).collect();

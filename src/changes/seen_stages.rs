@@ -33,11 +33,7 @@ impl SeenStages<'_, '_, '_, '_, '_> {
         old: &'r Reach<'f, 'a>,
         other: &'r Reach<'g, 'b>,
     ) -> SeenStages<'r, 'f, 'a, 'g, 'b> {
-        SeenStages {
-            one: old,
-            other,
-            is_mixed: false,
-        }
+        SeenStages { one: old, other, is_mixed: false }
     }
 
     /// Returns the paths that may not hold in a state as they do in others.
@@ -59,11 +55,7 @@ impl SeenStages<'_, '_, '_, '_, '_> {
         paths.between(&senders, &receivers, |sender: BlockLikeness, receiver| {
             let by_sender = sender.is_seen_alike && receiver.is_handled_alike;
             let by_receiver = receiver.is_seen_alike && sender.is_handled_alike;
-            if self.is_mixed {
-                !by_sender && !by_receiver
-            } else {
-                !by_sender || !by_receiver
-            }
+            if self.is_mixed { !by_sender && !by_receiver } else { !by_sender || !by_receiver }
         })
     }
 }
@@ -88,12 +80,7 @@ impl OpenPairs {
         stage: impl Fn(SiteId) -> StageId,
     ) -> StagedClusters<'p, 's> {
         let sites = self.sites();
-        StagedClusters::new(
-            passages,
-            |it| {
-                if sites.contains(&it) { stage(it) } else { NEW }
-            },
-        )
+        StagedClusters::new(passages, |it| if sites.contains(&it) { stage(it) } else { NEW })
     }
 
     /// Returns their clusters.

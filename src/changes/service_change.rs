@@ -91,9 +91,7 @@ fn by_name<'m>(mirrors: &'m Mirrors) -> NamedMirrors<'m> {
     let targets = mirrors.targets.iter();
     let services =
         targets.flat_map(|(target, services)| services.iter().map(move |it| (target, it)));
-    services
-        .map(|(target, it)| ((*target, &it.service.local), it))
-        .collect()
+    services.map(|(target, it)| ((*target, &it.service.local), it)).collect()
 }
 
 fn difference(before: &Mirror, after: &Mirror) -> Option<ServiceChangeKind> {
@@ -106,8 +104,6 @@ fn difference(before: &Mirror, after: &Mirror) -> Option<ServiceChangeKind> {
     if !lost.is_empty() || before.address == after.address && !gained.is_empty() {
         return Some(ServiceChangeKind::Ports { lost, gained });
     }
-    (before.address != after.address).then_some(ServiceChangeKind::Moved {
-        from: before.address,
-        to: after.address,
-    })
+    (before.address != after.address)
+        .then_some(ServiceChangeKind::Moved { from: before.address, to: after.address })
 }

@@ -54,9 +54,7 @@ pub(super) fn causes(
         settings.extend(hosts.before.zip(hosts.after).and_then(of_clusters));
     }
     let settings = settings.into_iter().map(Cause::Setting);
-    settings
-        .chain(moves(versions, counterparts, renamed))
-        .collect()
+    settings.chain(moves(versions, counterparts, renamed)).collect()
 }
 
 /// Compares the clusters that an external peer reaches.
@@ -156,15 +154,11 @@ fn moves(
                     field: "state",
                     before: Some(it.place.key("state")),
                     after: Some(entry.place.key("state")),
-                    value: ChangedValue::State {
-                        from: it.state,
-                        to: entry.state,
-                    },
+                    value: ChangedValue::State { from: it.state, to: entry.state },
                 })),
-                None if entry.state == State::Joined => Some(Cause::MeshJoined {
-                    cluster,
-                    mesh: mesh.clone(),
-                }),
+                None if entry.state == State::Joined => {
+                    Some(Cause::MeshJoined { cluster, mesh: mesh.clone() })
+                }
                 None => Some(Cause::ClusterAdded {
                     cluster,
                     mesh: Some(mesh.clone()),
@@ -206,29 +200,14 @@ fn of_entry(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
     let keepalive = |entry: &Entry| entry.keepalive.map(|it| it.0);
     let fields = [
         ("wireguardPort", differing(Some(old.port), Some(new.port))),
-        (
-            "persistentKeepalive",
-            differing(keepalive(old), keepalive(new)),
-        ),
+        ("persistentKeepalive", differing(keepalive(old), keepalive(new))),
         ("granularity", differing(old.granularity, new.granularity)),
-        (
-            "topologyLabel",
-            differing(Some(&old.topology_label), Some(&new.topology_label)),
-        ),
-        (
-            "nodeSelector",
-            of_items(&old.selector.conditions(), &new.selector.conditions()),
-        ),
+        ("topologyLabel", differing(Some(&old.topology_label), Some(&new.topology_label))),
+        ("nodeSelector", of_items(&old.selector.conditions(), &new.selector.conditions())),
         ("endpointFrom", all_listed(sources(old), sources(new))),
-        (
-            "endpointDomains",
-            all_listed(old.endpoint_domains.clone(), new.endpoint_domains.clone()),
-        ),
+        ("endpointDomains", all_listed(old.endpoint_domains.clone(), new.endpoint_domains.clone())),
         ("anchors", of_items(&anchors(old), &anchors(new))),
-        (
-            "advertise",
-            differing(Some(old.advertise), Some(new.advertise)),
-        ),
+        ("advertise", differing(Some(old.advertise), Some(new.advertise))),
     ];
     let changed = fields.into_iter();
     let changed = changed.filter_map(|(field, value)| Some((field, value?)));
@@ -260,10 +239,7 @@ fn differing<T: PartialEq + ToString>(before: Option<T>, after: Option<T>) -> Op
 
 fn listed<T: ToString>(before: Option<T>, after: Option<T>) -> ChangedValue {
     let text = |it: Option<T>| it.iter().map(ToString::to_string).collect();
-    ChangedValue::Listed {
-        before: text(before),
-        after: text(after),
-    }
+    ChangedValue::Listed { before: text(before), after: text(after) }
 }
 
 /// Returns the items of two lists that only one of them has, if the lists differ.
@@ -283,13 +259,7 @@ fn anchors(entry: &Entry) -> Vec<String> {
     let anchors = entry.anchors.iter().map(|it| {
         let ranges = it.ranges.as_ref().map_or_else(
             || "all ranges".to_owned(),
-            |ranges| {
-                ranges
-                    .iter()
-                    .map(Cidr::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            },
+            |ranges| ranges.iter().map(Cidr::to_string).collect::<Vec<_>>().join(", "),
         );
         let nodes: Vec<&str> = it.nodes.iter().map(|it| it.name.as_str()).collect();
         let count = match it.spread {
@@ -306,10 +276,9 @@ fn links(topology: &Topology) -> Vec<String> {
     match topology {
         Topology::FullMesh => vec!["full mesh".to_owned()],
         Topology::Hub(hubs) => hubs.iter().map(|it| format!("hub {it}")).collect(),
-        Topology::Links(pairs) => pairs
-            .iter()
-            .map(|(one, other)| format!("{one} with {other}"))
-            .collect(),
+        Topology::Links(pairs) => {
+            pairs.iter().map(|(one, other)| format!("{one} with {other}")).collect()
+        }
     }
 }
 
@@ -323,10 +292,7 @@ fn of_networks(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
             field: FORM,
             before: Some(old.place.key(from)),
             after: Some(new.place.key(to)),
-            value: ChangedValue::Listed {
-                before: Vec::new(),
-                after: Vec::new(),
-            },
+            value: ChangedValue::Listed { before: Vec::new(), after: Vec::new() },
         });
         // Ranges that are only in another field are the same.
         let cidrs = |lists: &RangeLists| -> BTreeSet<Cidr> {
@@ -365,12 +331,7 @@ type RangeLists = BTreeMap<&'static str, Vec<Range>>;
 /// Returns the ranges that are a cluster's own.
 fn networks(entry: &Entry) -> RangeLists {
     match &entry.networks {
-        Networks::Typed {
-            pods,
-            wireguard,
-            services,
-            additional,
-        } => RangeLists::from([
+        Networks::Typed { pods, wireguard, services, additional } => RangeLists::from([
             ("podCIDRs", pods.clone()),
             ("wireguardCIDR", vec![wireguard.clone()]),
             ("serviceCIDR", services.iter().cloned().collect()),

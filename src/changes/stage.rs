@@ -20,10 +20,7 @@ impl StagePair {
 
     /// Returns a state in which both clusters are in the same stage.
     pub(super) fn same(stage: StageId) -> Self {
-        Self {
-            sender: stage,
-            receiver: stage,
-        }
+        Self { sender: stage, receiver: stage }
     }
 }
 

@@ -25,11 +25,7 @@ impl<'p, 's> StagedClusters<'p, 's> {
             let table = passage.table(stages[it])?;
             Some(table.files(passage.peers.after.files))
         });
-        Self {
-            passages,
-            stages,
-            files,
-        }
+        Self { passages, stages, files }
     }
 
     /// Joins them. They share with another fabric what is the same.

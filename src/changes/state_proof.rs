@@ -113,10 +113,7 @@ impl StateProof {
 
     /// Returns the paths that are not among others.
     pub(super) fn without(&self, others: &PathSet) -> Self {
-        Self {
-            whole: self.whole.without(others),
-            partial: self.partial.without(others),
-        }
+        Self { whole: self.whole.without(others), partial: self.partial.without(others) }
     }
 
     /// Returns whether none holds.

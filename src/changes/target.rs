@@ -191,10 +191,8 @@ impl TargetChange {
             PeerChange::find(Pair::Removed(*it), fabrics, counterparts, &mut described)
         });
         let peers: Vec<PeerChange> = removed.collect();
-        (!peers.is_empty()).then(|| Self {
-            peers_before: own.len(),
-            ..Self::new(cluster.clone(), peers)
-        })
+        (!peers.is_empty())
+            .then(|| Self { peers_before: own.len(), ..Self::new(cluster.clone(), peers) })
     }
 
     fn find<'f>(
@@ -260,9 +258,7 @@ fn claimed_sources_gone(
         return BTreeSet::new();
     }
     let named = |peer: &ClusterPeer| peer.applied.claims.source.clone();
-    let gone = had
-        .iter()
-        .filter(|it| strangers.contains(it.applied.name.as_str()));
+    let gone = had.iter().filter(|it| strangers.contains(it.applied.name.as_str()));
     let mut gone: BTreeSet<ClusterName> = gone.filter_map(named).collect();
     for source in has.iter().filter_map(named) {
         gone.remove(&source);

@@ -42,11 +42,7 @@ fn lab(east: &str, west: &str) -> Lab {
 fn compared(before: &Lab, after: &Lab, engines: &Engines) -> Changes {
     let old = Fleet::new(&before.meshes, &before.snapshots).unwrap();
     let new = Fleet::new(&after.meshes, &after.snapshots).unwrap();
-    let asked = |meshes| Asked {
-        meshes,
-        lists_undeclared: false,
-        allowed: None,
-    };
+    let asked = |meshes| Asked { meshes, lists_undeclared: false, allowed: None };
     let delivery = Delivery {
         engines,
         capacity: &Capacity::default(),
@@ -57,16 +53,8 @@ fn compared(before: &Lab, after: &Lab, engines: &Engines) -> Changes {
     };
     before.show(|was, _| {
         after.show(|is, _| {
-            let before = Version {
-                fleet: Some(&old),
-                fabric: was,
-                asked: asked(&before.meshes),
-            };
-            let after = Version {
-                fleet: Some(&new),
-                fabric: is,
-                asked: asked(&after.meshes),
-            };
+            let before = Version { fleet: Some(&old), fabric: was, asked: asked(&before.meshes) };
+            let after = Version { fleet: Some(&new), fabric: is, asked: asked(&after.meshes) };
             compare(&before, &after, &delivery)
         })
     })
@@ -74,10 +62,7 @@ fn compared(before: &Lab, after: &Lab, engines: &Engines) -> Changes {
 
 /// Lists the grade, the causes with their numbers of Peers (+ ~ −), and the reasons of each target.
 fn report(before: &Lab, after: &Lab, applied_by: Option<Engine>) -> String {
-    let engines = Engines {
-        applied_by,
-        ..Engines::default()
-    };
+    let engines = Engines { applied_by, ..Engines::default() };
     report_with(before, after, &engines)
 }
 
@@ -93,11 +78,7 @@ fn report_with(before: &Lab, after: &Lab, engines: &Engines) -> String {
     for CauseEffect { cause, targets } in &changes.causes {
         write!(text, "  {cause:?}:").unwrap();
         for effect in targets {
-            let PeerCounts {
-                added,
-                changed,
-                removed,
-            } = effect.counts;
+            let PeerCounts { added, changed, removed } = effect.counts;
             let cluster = &changes.targets[effect.target].cluster;
             write!(text, " {cluster} +{added} ~{changed} -{removed}").unwrap();
         }
@@ -137,16 +118,10 @@ fn report_with(before: &Lab, after: &Lab, engines: &Engines) -> String {
             r#"Some\(Place \{ source: "([^"]+)", document: \d+, pointer: Pointer\("([^"]*)"\), part: \w+ \}\)"#,
             "$1#$2",
         ),
-        (
-            r"PathCounts \{ declared: (\d+), undeclared: (\d+) \}",
-            "$1 + $2",
-        ),
+        (r"PathCounts \{ declared: (\d+), undeclared: (\d+) \}", "$1 + $2"),
         (r"Endpoint \{ host: Ip\(([^)]+)\), port: (\d+) \}", "$1:$2"),
     ] {
-        text = Regex::new(from)
-            .unwrap()
-            .replace_all(&text, to)
-            .into_owned();
+        text = Regex::new(from).unwrap().replace_all(&text, to).into_owned();
     }
     text
 }
@@ -170,10 +145,7 @@ fn a_node_that_joins_only_adds() {
     ");
     // A leader without the annotation stays silent in one direction.
     let silent = WEST.replace("persistent-keepalive=25", "");
-    let (before, after) = (
-        lab(EAST, &silent),
-        lab(&format!("{EAST}{JOINING}"), &silent),
-    );
+    let (before, after) = (lab(EAST, &silent), lab(&format!("{EAST}{JOINING}"), &silent));
     insta::assert_snapshot!(report(&before, &after, None), @"
     brief (else additive)
       Node { node: east/n3, change: Joined }: west +1 ~0 -0

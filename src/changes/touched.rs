@@ -24,11 +24,7 @@ impl Touched {
         let with_new_nodes: BTreeSet<SiteId> = with_new_nodes.map(|it| it.0).collect();
         let mut wide = with_new_nodes.clone();
         if wide.len() < passages.0.len() {
-            wide.extend(
-                with_new_nodes
-                    .iter()
-                    .flat_map(|it| entangled(*it, fabrics.after)),
-            );
+            wide.extend(with_new_nodes.iter().flat_map(|it| entangled(*it, fabrics.after)));
         }
         let mut touched = passages.0.map(|_| BTreeSet::new());
         for (number, passage) in passages.0.numbered() {
@@ -37,12 +33,9 @@ impl Touched {
                 continue;
             }
             let ranges = passage.peers.ranges(|_| true);
-            let mut dialled = ranges.iter().flat_map(|it| {
-                fabrics
-                    .before
-                    .dialled(*it)
-                    .chain(fabrics.after.dialled(*it))
-            });
+            let mut dialled = ranges
+                .iter()
+                .flat_map(|it| fabrics.before.dialled(*it).chain(fabrics.after.dialled(*it)));
             if is_disturbed(passage) || dialled.next().is_some() {
                 wide.insert(number);
             }

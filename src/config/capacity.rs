@@ -294,15 +294,9 @@ fn as_float(number: u64) -> f64 {
 impl WrittenThresholds {
     /// Returns these steps, and of the usual ones what stays in order with them.
     fn over(self, usual: Steps, place: &Place) -> Result<Steps, Finding> {
-        let said = [
-            ("notice", self.notice),
-            ("warning", self.warning),
-            ("error", self.error),
-        ];
-        let given: Vec<(&str, u64)> = said
-            .iter()
-            .filter_map(|(name, step)| Some((*name, (*step)?)))
-            .collect();
+        let said = [("notice", self.notice), ("warning", self.warning), ("error", self.error)];
+        let given: Vec<(&str, u64)> =
+            said.iter().filter_map(|(name, step)| Some((*name, (*step)?))).collect();
         for pair in given.windows(2) {
             if let [(low, less), (high, more)] = *pair
                 && more < less
@@ -324,18 +318,12 @@ impl WrittenThresholds {
             let above = lowest_above(&[self.warning, self.error]);
             between(usual.notice, None, above)
         });
-        let warning = self
-            .warning
-            .or_else(|| between(usual.warning, self.notice, self.error));
+        let warning = self.warning.or_else(|| between(usual.warning, self.notice, self.error));
         let error = self.error.or_else(|| {
             let below = highest_below(&[self.notice, self.warning]);
             between(usual.error, below, None)
         });
-        Ok(Steps {
-            notice,
-            warning,
-            error,
-        })
+        Ok(Steps { notice, warning, error })
     }
 }
 

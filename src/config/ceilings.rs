@@ -179,12 +179,7 @@ impl Ceilings {
     /// Returns whether there is more of something than is accepted.
     pub fn exceeded(&self, counted: Counted, count: usize) -> Option<Exceeded> {
         let most = self.most(counted);
-        (most < count).then_some(Exceeded {
-            counted,
-            count,
-            most,
-            place: None,
-        })
+        (most < count).then_some(Exceeded { counted, count, most, place: None })
     }
 
     /// Returns what meshes have too much of.
@@ -214,11 +209,7 @@ fn ranges(entry: &Entry) -> usize {
 }
 
 fn anchors(entry: &Entry) -> usize {
-    entry
-        .anchors
-        .iter()
-        .map(|it| 1 + it.nodes.len() + it.ranges.iter().flatten().count())
-        .sum()
+    entry.anchors.iter().map(|it| 1 + it.nodes.len() + it.ranges.iter().flatten().count()).sum()
 }
 
 #[cfg(test)]

@@ -138,13 +138,9 @@ impl WrittenLevel {
             problems.push(no_reason(&rule, &place));
         }
         match until {
-            Ok(until) if problems.is_empty() => Ok(RuleLevel {
-                rule,
-                level: self.level,
-                reason: self.reason,
-                until,
-                place,
-            }),
+            Ok(until) if problems.is_empty() => {
+                Ok(RuleLevel { rule, level: self.level, reason: self.reason, until, place })
+            }
             _ => Err(problems),
         }
     }
@@ -157,10 +153,7 @@ impl WrittenIgnore {
             let parsed = ClusterName::of_member(name);
             parsed.map_err(|error| invalid_name("cluster", name, &error, place.key("cluster")))
         });
-        match (
-            cluster.transpose(),
-            read_date(self.until.as_deref(), &place),
-        ) {
+        match (cluster.transpose(), read_date(self.until.as_deref(), &place)) {
             (Ok(cluster), Ok(until)) => Ok(Ignore {
                 rule: self.rule,
                 cluster,
@@ -178,10 +171,7 @@ impl WrittenIgnore {
 pub(crate) fn read_date(text: Option<&str>, place: &Place) -> Result<Option<Date>, Finding> {
     let parsed = text.map(str::parse).transpose();
     parsed.map_err(|error: super::DateError| {
-        let message = format!(
-            "{} is not a valid date: {error}",
-            Quoted(text.unwrap_or_default())
-        );
+        let message = format!("{} is not a valid date: {error}", Quoted(text.unwrap_or_default()));
         Finding::new(&mistake::INVALID_VALUE, message).at(place.key("until"), "")
     })
 }
@@ -201,8 +191,5 @@ fn no_reason(rule: &str, place: &Place) -> Finding {
     let message = format!("{} is set to `off` without a `reason`", Quoted(rule));
     Finding::new(&mistake::MISSING_FIELD, message)
         .at(place.key("level"), "")
-        .help(format!(
-            "write `{}: {{ level: \"off\", reason: \"WHY\" }}`",
-            escaped(rule, 80)
-        ))
+        .help(format!("write `{}: {{ level: \"off\", reason: \"WHY\" }}`", escaped(rule, 80)))
 }

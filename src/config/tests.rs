@@ -87,15 +87,9 @@ limits: { nodes: 1, lostNodes: 1000000, lostPercent: 0, gonePercent: 100, staleA
 fn nothing_is_the_default() {
     let nothing = report_of("");
     assert_eq!(report_of("clusters: ~\nlimits:\nmeshes:\n"), nothing);
-    assert_eq!(
-        report_of("clusters: {}\nlimits: { nodes: ~, gonePercent: }\n"),
-        nothing
-    );
+    assert_eq!(report_of("clusters: {}\nlimits: { nodes: ~, gonePercent: }\n"), nothing);
     let open = report_of("clusters: { a: {} }");
-    assert_eq!(
-        report_of("clusters: { a: { context: ~, kubeconfig:, inCluster: null } }"),
-        open
-    );
+    assert_eq!(report_of("clusters: { a: { context: ~, kubeconfig:, inCluster: null } }"), open);
     insta::assert_snapshot!(report_of("clusters: { a: ~ }"), @"
     error[invalid-type]: `a` must be a mapping, not null
       3:16 | ~

@@ -93,10 +93,7 @@ mod tests {
     #[test]
     fn nothing_foreign_steers_the_terminal() {
         let text = "a\u{1b}[31mb\u{202e}c\u{9b}d\ne";
-        assert_eq!(
-            Quoted(text).to_string(),
-            "`a\\u{1b}[31mb\\u{202e}c\\u{9b}d\\ne`"
-        );
+        assert_eq!(Quoted(text).to_string(), "`a\\u{1b}[31mb\\u{202e}c\\u{9b}d\\ne`");
     }
 
     #[test]

@@ -158,10 +158,7 @@ mod tests {
             more.message.shown(),
             "1001 more findings of this rule in this file are not listed"
         );
-        assert_eq!(
-            (more.rule.name(), more.severity),
-            ("host-bits", Severity::Warning)
-        );
+        assert_eq!((more.rule.name(), more.severity), ("host-bits", Severity::Warning));
         assert_eq!(&*more.labels[0].place.source, "mesh.yaml");
     }
 }

@@ -54,28 +54,19 @@ impl MetadataChange {
 
     /// Returns the removal of an annotation.
     pub fn removal(key: &str) -> Self {
-        Self {
-            value: None,
-            ..Self::annotation(key, "")
-        }
+        Self { value: None, ..Self::annotation(key, "") }
     }
 
     /// Leaves the value or the decision to a person.
     #[must_use]
     pub fn open(self) -> Self {
-        Self {
-            is_open: true,
-            ..self
-        }
+        Self { is_open: true, ..self }
     }
 
     /// Returns the same change of a label.
     #[must_use]
     pub fn of_label(self) -> Self {
-        Self {
-            kind: MetadataKind::Label,
-            ..self
-        }
+        Self { kind: MetadataKind::Label, ..self }
     }
 }
 

@@ -21,14 +21,9 @@ impl Page {
     pub(crate) fn read(text: &'static str) -> Self {
         let sections = text.split("## ").skip(1).map(|part| {
             let (title, text) = part.split_once('\n').unwrap_or((part, ""));
-            Section {
-                title: title.trim(),
-                text: text.trim(),
-            }
+            Section { title: title.trim(), text: text.trim() }
         });
-        Self {
-            sections: sections.collect(),
-        }
+        Self { sections: sections.collect() }
     }
 
     /// Returns in a sentence what the rule finds.
@@ -50,10 +45,7 @@ mod tests {
     fn a_page_is_sections() {
         let page = Page::read(PAGE);
         assert_eq!(page.summary(), "A node.");
-        let example = Section {
-            title: "Example",
-            text: "text",
-        };
+        let example = Section { title: "Example", text: "text" };
         assert_eq!(page.sections[1..], [example]);
     }
 }

@@ -22,10 +22,7 @@ pub struct Form<T> {
 impl<T: DeserializeOwned + JsonSchema> Form<T> {
     /// Returns the form of a type.
     pub fn new() -> Self {
-        Self {
-            schema: SchemaGenerator::default().into_root_schema_for::<T>(),
-            reads: PhantomData,
-        }
+        Self { schema: SchemaGenerator::default().into_root_schema_for::<T>(), reads: PhantomData }
     }
 
     /// Reads the tree at `place`.

@@ -22,17 +22,11 @@ impl TreeNode {
         match entries.iter_mut().find(|it| of_key(it)) {
             Some(entry) => entry.value = entry.value.with(rest, value),
             None => entries.push(MappingEntry {
-                key: TreeKey {
-                    scalar: text(key),
-                    span: span.clone(),
-                },
+                key: TreeKey { scalar: text(key), span: span.clone() },
                 value: written(span, TreeValue::Scalar(text(""))).with(rest, value),
             }),
         }
-        written(
-            span,
-            TreeValue::Mapping(Arc::new(MappingEntries::new(entries))),
-        )
+        written(span, TreeValue::Mapping(Arc::new(MappingEntries::new(entries))))
     }
 
     /// Returns the node with other bytes, also of its parts.
@@ -45,10 +39,7 @@ impl TreeNode {
             }
             TreeValue::Mapping(entries) => {
                 let moved = |it: &MappingEntry| MappingEntry {
-                    key: TreeKey {
-                        span: span.clone(),
-                        ..it.key.clone()
-                    },
+                    key: TreeKey { span: span.clone(), ..it.key.clone() },
                     value: it.value.at(span),
                 };
                 TreeValue::Mapping(Arc::new(MappingEntries::new(
@@ -61,17 +52,10 @@ impl TreeNode {
 }
 
 fn text(text: &str) -> Scalar {
-    Scalar {
-        text: Arc::from(text),
-        plain: true,
-    }
+    Scalar { text: Arc::from(text), plain: true }
 }
 
 /// Returns a value that is written in place.
 fn written(span: &Range<usize>, value: TreeValue) -> TreeNode {
-    TreeNode {
-        span: span.clone(),
-        value,
-        alias: false,
-    }
+    TreeNode { span: span.clone(), value, alias: false }
 }

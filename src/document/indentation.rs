@@ -110,11 +110,7 @@ fn tokens(line: &str, number: usize) -> Vec<Token<'_>> {
         if !item.is_empty() && !item.starts_with([' ', '\r']) {
             return tokens;
         }
-        tokens.push(Token {
-            key: None,
-            column: line.len() - rest.len(),
-            line: number,
-        });
+        tokens.push(Token { key: None, column: line.len() - rest.len(), line: number });
         rest = item.trim_start_matches(' ');
     }
     let Some((key, value)) = rest.split_once(':') else {
@@ -123,11 +119,7 @@ fn tokens(line: &str, number: usize) -> Vec<Token<'_>> {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.' | '/');
     let is_key = !key.is_empty() && key.len() <= LONGEST_KEY && key.chars().all(is_plain);
     if is_key && (value.is_empty() || value.starts_with([' ', '\r'])) {
-        tokens.push(Token {
-            key: Some(key),
-            column: line.len() - rest.len(),
-            line: number,
-        });
+        tokens.push(Token { key: Some(key), column: line.len() - rest.len(), line: number });
     }
     tokens
 }

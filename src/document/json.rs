@@ -106,9 +106,7 @@ mod tests {
     use super::*;
 
     fn at(text: &str, steps: &[&str]) -> String {
-        let pointer = steps
-            .iter()
-            .fold(Pointer::default(), |pointer, step| pointer.key(step));
+        let pointer = steps.iter().fold(Pointer::default(), |pointer, step| pointer.key(step));
         text[JsonIndex::read(text).locate(text, &pointer).unwrap()].to_owned()
     }
 

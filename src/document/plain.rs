@@ -52,10 +52,7 @@ fn is_boolean(text: &str) -> bool {
 
 fn is_number(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if matches!(
-        unsigned,
-        ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN"
-    ) {
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN") {
         return true;
     }
     if !unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
@@ -161,12 +158,7 @@ mod tests {
             Meaning::Number,
         );
         all(
-            &[
-                "2026-11-20",
-                "2026-1-2",
-                "2026-11-20T10:00:00Z",
-                "2026-11-20 10:00:00",
-            ],
+            &["2026-11-20", "2026-1-2", "2026-11-20T10:00:00Z", "2026-11-20 10:00:00"],
             Meaning::Date,
         );
     }

@@ -46,18 +46,12 @@ impl Marks {
 }
 
 impl Mark {
-    const START: Self = Self {
-        offset: 0,
-        position: Position { line: 1, column: 1 },
-    };
+    const START: Self = Self { offset: 0, position: Position { line: 1, column: 1 } };
 
     /// Goes on to a later byte.
     fn advance(self, text: &str, offset: usize) -> Self {
         let offset = boundary(text, offset);
-        let Position {
-            mut line,
-            mut column,
-        } = self.position;
+        let Position { mut line, mut column } = self.position;
         let between = text.get(self.offset..offset).unwrap_or_default();
         for (index, character) in between.char_indices() {
             let index = self.offset + index;

@@ -14,12 +14,9 @@ pub(super) fn unknown_field(name: &str, known: &[&str], place: Place) -> Finding
         None if known.is_empty() => "no fields are allowed here".to_owned(),
         None => format!("allowed here: {}", text::quoted(known)),
     };
-    Finding::new(
-        &mistake::UNKNOWN_FIELD,
-        format!("unknown field {}", Quoted(name)),
-    )
-    .at(place, "")
-    .help(help)
+    Finding::new(&mistake::UNKNOWN_FIELD, format!("unknown field {}", Quoted(name)))
+        .at(place, "")
+        .help(help)
 }
 
 pub(super) fn not_indented(name: &str, parent: &str, place: Place) -> Finding {
@@ -52,9 +49,9 @@ pub(super) fn wrong_type(expected: &str, node: &TreeNode, place: &Place) -> Find
         {
             diagnostic.help("remove the quotes")
         }
-        TreeValue::Scalar(scalar) if expected == "a list" && !node.is_null() => diagnostic.help(
-            format!("write a list with one item as `[{}]`", bare(&scalar.text)),
-        ),
+        TreeValue::Scalar(scalar) if expected == "a list" && !node.is_null() => {
+            diagnostic.help(format!("write a list with one item as `[{}]`", bare(&scalar.text)))
+        }
         _ => diagnostic,
     }
 }
@@ -86,11 +83,8 @@ pub(super) fn misread_key(scalar: &Scalar, place: Place) -> Finding {
 }
 
 pub(super) fn not_decimal(text: &str, place: &Place) -> Finding {
-    let message = format!(
-        "{} must be an integer in decimal digits, not {}",
-        subject(place),
-        Quoted(text)
-    );
+    let message =
+        format!("{} must be an integer in decimal digits, not {}", subject(place), Quoted(text));
     Finding::new(&mistake::INVALID_TYPE, message).at(place.clone(), "")
 }
 
@@ -100,22 +94,15 @@ pub(super) fn unknown_value(text: &str, known: &[&str], place: &Place) -> Findin
         None => format!("allowed here: {}", text::quoted(known)),
     };
     let message = format!("{} cannot be {}", subject(place), Quoted(text));
-    Finding::new(&mistake::INVALID_VALUE, message)
-        .at(place.clone(), "")
-        .help(help)
+    Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), "").help(help)
 }
 
 pub(super) fn out_of_bounds(text: &str, least: i64, most: i64, place: &Place) -> Finding {
-    let message = format!(
-        "{} must be from {least} to {most}, not {}",
-        subject(place),
-        Quoted(text)
-    );
+    let message =
+        format!("{} must be from {least} to {most}, not {}", subject(place), Quoted(text));
     Finding::new(&mistake::INVALID_VALUE, message)
         .at(place.clone(), "")
-        .help(format!(
-            "write a number from {least} to {most}, or remove the line for the default"
-        ))
+        .help(format!("write a number from {least} to {most}, or remove the line for the default"))
 }
 
 pub(super) fn wrong_count(fewest: u64, most: u64, length: u64, place: &Place) -> Finding {
@@ -126,11 +113,7 @@ pub(super) fn wrong_count(fewest: u64, most: u64, length: u64, place: &Place) ->
     } else {
         format!("at most {most}")
     };
-    let items = if wanted.ends_with(" 1") {
-        "item"
-    } else {
-        "items"
-    };
+    let items = if wanted.ends_with(" 1") { "item" } else { "items" };
     let message = format!("{} needs {wanted} {items}, not {length}", subject(place));
     Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), "")
 }

@@ -33,10 +33,7 @@ const HEAVY: usize = 64;
 pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<TreeNode>, Mistakes> {
     let mut reader = Reader::new(name);
     if TEXT_LIMIT < text.len() {
-        let message = format!(
-            "the file has {} bytes, more than the limit of 8 MiB",
-            text.len()
-        );
+        let message = format!("the file has {} bytes, more than the limit of 8 MiB", text.len());
         let error = reader.too_large(message, 0..0);
         reader.errors.push(error);
         return Err(reader.errors);
@@ -59,11 +56,7 @@ pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<TreeNode>, Mi
             break;
         }
     }
-    if reader.errors.is_empty() {
-        Ok(reader.documents)
-    } else {
-        Err(reader.errors)
-    }
+    if reader.errors.is_empty() { Ok(reader.documents) } else { Err(reader.errors) }
 }
 
 struct Reader<'a> {
@@ -160,10 +153,7 @@ impl<'a> Reader<'a> {
         anchor: usize,
         bytes: Range<usize>,
     ) -> Result<(), Finding> {
-        let size = Size {
-            weight: 1 + text.len() / HEAVY,
-            height: 0,
-        };
+        let size = Size { weight: 1 + text.len() / HEAVY, height: 0 };
         let text = Arc::from(text);
         let value = TreeValue::Scalar(Scalar { text, plain });
         self.spend(size, &bytes)?;
@@ -179,27 +169,15 @@ impl<'a> Reader<'a> {
             return Err(self.too_large(message, bytes));
         };
         self.spend(size, &bytes)?;
-        let node = TreeNode {
-            span: bytes,
-            value,
-            alias: true,
-        };
+        let node = TreeNode { span: bytes, value, alias: true };
         self.put(node, size);
         Ok(())
     }
 
     fn open(&mut self, anchor: usize, bytes: Range<usize>, parts: Parts) -> Result<(), Finding> {
-        let size = Size {
-            weight: 1,
-            height: 1,
-        };
+        let size = Size { weight: 1, height: 1 };
         self.spend(size, &bytes)?;
-        self.open.push(OpenCollection {
-            start: bytes.start,
-            anchor,
-            size,
-            parts,
-        });
+        self.open.push(OpenCollection { start: bytes.start, anchor, size, parts });
         Ok(())
     }
 
@@ -246,8 +224,7 @@ impl<'a> Reader<'a> {
             TreeValue::Scalar(scalar) if !node.alias => scalar,
             _ => {
                 let message = "a key must be a plain string";
-                self.errors
-                    .push(self.error(&mistake::SYNTAX_ERROR, message, bytes.clone()));
+                self.errors.push(self.error(&mistake::SYNTAX_ERROR, message, bytes.clone()));
                 // Some key has to be there for the value that follows.
                 Scalar {
                     text: Arc::from(format!("complex key at byte {}", bytes.start)),
@@ -262,24 +239,15 @@ impl<'a> Reader<'a> {
             let error = self.repeated_key(&scalar.text, bytes.clone(), first);
             self.errors.push(error);
         }
-        if let Some(OpenCollection {
-            parts: Parts::Entries { key, .. },
-            ..
-        }) = self.open.last_mut()
+        if let Some(OpenCollection { parts: Parts::Entries { key, .. }, .. }) = self.open.last_mut()
         {
-            *key = Some(TreeKey {
-                scalar,
-                span: bytes,
-            });
+            *key = Some(TreeKey { scalar, span: bytes });
         }
     }
 
     /// Returns where the innermost open mapping has this key already.
     fn first_use(&mut self, text: &Arc<str>, bytes: &Range<usize>) -> Option<Range<usize>> {
-        let Some(OpenCollection {
-            parts: Parts::Entries { keys, .. },
-            ..
-        }) = self.open.last_mut()
+        let Some(OpenCollection { parts: Parts::Entries { keys, .. }, .. }) = self.open.last_mut()
         else {
             return None;
         };
@@ -334,11 +302,7 @@ impl<'a> Reader<'a> {
     }
 
     fn broken(&self, text: &str, error: &ScanError) -> Finding {
-        let SyntaxProblem {
-            message,
-            bytes,
-            help,
-        } = SyntaxProblem::from_error(text, error);
+        let SyntaxProblem { message, bytes, help } = SyntaxProblem::from_error(text, error);
         let error = self.error(&mistake::SYNTAX_ERROR, message, bytes);
         match help {
             Some(help) => error.help(help),
@@ -367,20 +331,12 @@ impl<'a> Reader<'a> {
 
 impl Parts {
     fn entries() -> Self {
-        Self::Entries {
-            entries: Vec::new(),
-            keys: BTreeMap::new(),
-            key: None,
-        }
+        Self::Entries { entries: Vec::new(), keys: BTreeMap::new(), key: None }
     }
 }
 
 impl TreeNode {
     fn new(span: Range<usize>, value: TreeValue) -> Self {
-        Self {
-            span,
-            value,
-            alias: false,
-        }
+        Self { span, value, alias: false }
     }
 }

@@ -86,9 +86,7 @@ fn mapping(schema: &Value) -> Mapping<'_> {
     Mapping {
         fields: schema.get("properties").and_then(Value::as_object),
         required: texts(schema.get("required")),
-        others: schema
-            .get("additionalProperties")
-            .filter(|others| **others != Value::Bool(false)),
+        others: schema.get("additionalProperties").filter(|others| **others != Value::Bool(false)),
     }
 }
 
@@ -116,10 +114,7 @@ fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
 fn kind(schema: &Value) -> Option<&str> {
     match schema.get("type")? {
         Value::String(kind) => Some(kind),
-        Value::Array(kinds) => kinds
-            .iter()
-            .filter_map(Value::as_str)
-            .find(|kind| *kind != "null"),
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null"),
         _ => None,
     }
 }
@@ -137,11 +132,7 @@ fn choice(schema: &Value) -> Option<Vec<&str>> {
 }
 
 fn texts(list: Option<&Value>) -> Vec<&str> {
-    list.and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect()
+    list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 fn unsigned(schema: &Value, keyword: &str) -> Option<u64> {

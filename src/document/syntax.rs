@@ -40,9 +40,7 @@ impl SyntaxProblem {
             };
         }
         let character = text.get(start..).and_then(|rest| rest.chars().next());
-        let width = character
-            .filter(|character| !character.is_control())
-            .map_or(0, char::len_utf8);
+        let width = character.filter(|character| !character.is_control()).map_or(0, char::len_utf8);
         Self {
             message: format!("not valid YAML: {}", sentence(error.kind())),
             bytes: start..start + width,

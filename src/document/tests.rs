@@ -9,25 +9,15 @@ use super::*;
 pub(crate) fn report(source: &Source, diagnostics: &[Finding]) -> String {
     let mut text = String::new();
     for diagnostic in diagnostics {
-        let spans: Vec<_> = diagnostic
-            .labels
-            .iter()
-            .map(|label| source.locate(&label.place).unwrap())
-            .collect();
+        let spans: Vec<_> =
+            diagnostic.labels.iter().map(|label| source.locate(&label.place).unwrap()).collect();
         tell(&mut text, &source.text, diagnostic, &spans);
     }
     text
 }
 
 fn tell(out: &mut String, text: &str, diagnostic: &Finding, spans: &[Range<usize>]) {
-    let Finding {
-        rule,
-        severity,
-        message,
-        labels,
-        help,
-        ..
-    } = diagnostic;
+    let Finding { rule, severity, message, labels, help, .. } = diagnostic;
     writeln!(out, "{severity}[{}]: {message}", rule.name()).unwrap();
     assert_eq!(labels.len(), spans.len());
     for (label, span) in labels.iter().zip(spans) {
@@ -200,16 +190,8 @@ fn a_tab_is_reported_in_its_own_line() {
 }
 
 /// Words of the YAML specification, which users need not know.
-const JARGON: [&str; 8] = [
-    "scalar",
-    "flow",
-    "block",
-    "token",
-    "indicator",
-    "node",
-    "context",
-    "EOF",
-];
+const JARGON: [&str; 8] =
+    ["scalar", "flow", "block", "token", "indicator", "node", "context", "EOF"];
 
 #[test]
 fn a_tab_behind_a_carriage_return_is_found() {
@@ -242,15 +224,9 @@ fn syntax_errors_are_plain_sentences() {
         "? a\n: b: c\n d\n",
     ] {
         let report = errors(text);
-        assert!(
-            report.contains("[syntax-error]: not valid YAML: "),
-            "{text:?}: {report}"
-        );
+        assert!(report.contains("[syntax-error]: not valid YAML: "), "{text:?}: {report}");
         let (message, _) = report.split_once('\n').unwrap();
-        assert!(
-            !JARGON.iter().any(|word| message.contains(word)),
-            "{text:?}: {report}"
-        );
+        assert!(!JARGON.iter().any(|word| message.contains(word)), "{text:?}: {report}");
     }
 }
 
@@ -293,9 +269,7 @@ fn check_text(text: &str) {
         Ok(source) => {
             for (index, node) in source.documents.iter().enumerate() {
                 check(text, node);
-                let span = source
-                    .locate(&Place::document(&source.name, index))
-                    .unwrap();
+                let span = source.locate(&Place::document(&source.name, index)).unwrap();
                 assert!(text.get(span).is_some());
             }
         }

@@ -173,10 +173,6 @@ impl Scalar {
 
     /// Returns how YAML readers interpret it.
     pub(super) fn meaning(&self) -> Meaning {
-        if self.plain {
-            plain::meaning(&self.text)
-        } else {
-            Meaning::Text
-        }
+        if self.plain { plain::meaning(&self.text) } else { Meaning::Text }
     }
 }

@@ -19,10 +19,7 @@ use super::tree::{MappingEntry, TreeNode, TreeValue};
 /// With problems the value is what is left without them, to look for more: a broken field is
 /// missing, and a missing text is empty.
 pub(super) fn walk(schema: &Json, node: &TreeNode, place: &Place) -> (Option<Json>, Mistakes) {
-    let mut walk = Walk {
-        root: schema,
-        problems: Mistakes::default(),
-    };
+    let mut walk = Walk { root: schema, problems: Mistakes::default() };
     let value = walk.value(schema, node, place);
     (value, walk.problems)
 }
@@ -65,28 +62,22 @@ impl<'a> Walk<'a> {
 
     fn list(&mut self, list: &ListShape<'a>, node: &TreeNode, place: &Place) -> Option<Json> {
         let TreeValue::Sequence(nodes) = &node.value else {
-            self.problems
-                .push(problem::wrong_type("a list", node, place));
+            self.problems.push(problem::wrong_type("a list", node, place));
             return None;
         };
         let length = nodes.len() as u64;
         if length < list.fewest || list.most < length {
-            self.problems
-                .push(problem::wrong_count(list.fewest, list.most, length, place));
+            self.problems.push(problem::wrong_count(list.fewest, list.most, length, place));
         }
         let items = nodes.iter().enumerate();
-        let read: Vec<Option<Json>> = items
-            .map(|(index, item)| self.value(list.items, item, &place.index(index)))
-            .collect();
-        read.into_iter()
-            .collect::<Option<Vec<Json>>>()
-            .map(Json::Array)
+        let read: Vec<Option<Json>> =
+            items.map(|(index, item)| self.value(list.items, item, &place.index(index))).collect();
+        read.into_iter().collect::<Option<Vec<Json>>>().map(Json::Array)
     }
 
     fn mapping(&mut self, mapping: &Mapping<'a>, node: &TreeNode, place: &Place) -> Option<Json> {
         let TreeValue::Mapping(entries) = &node.value else {
-            self.problems
-                .push(problem::wrong_type("a mapping", node, place));
+            self.problems.push(problem::wrong_type("a mapping", node, place));
             return None;
         };
         let mut fields = Map::new();
@@ -96,8 +87,7 @@ impl<'a> Walk<'a> {
             let name = &*entry.key.scalar.text;
             if let Some(parent) = parent {
                 let named = place.key(name).named();
-                self.problems
-                    .push(problem::not_indented(name, parent, named));
+                self.problems.push(problem::not_indented(name, parent, named));
                 continue;
             }
             if with_parts.contains(name) {
@@ -142,9 +132,7 @@ impl<'a> Walk<'a> {
                 };
             }
             let (parent, inner) = empty.as_ref().filter(|_| known.is_none())?;
-            known_fields(inner, self.root)
-                .contains(&name)
-                .then_some(*parent)
+            known_fields(inner, self.root).contains(&name).then_some(*parent)
         });
         parents.collect()
     }
@@ -163,8 +151,7 @@ impl<'a> Walk<'a> {
             && entry.key.scalar.meaning() != Meaning::Text
         {
             let named = place.clone().named();
-            self.problems
-                .push(problem::misread_key(&entry.key.scalar, named));
+            self.problems.push(problem::misread_key(&entry.key.scalar, named));
             return None;
         }
         // In a mapping that has fields and labels, a label is a text: anything else is a misspelled field.
@@ -182,8 +169,7 @@ impl<'a> Walk<'a> {
         }
         if known.is_some() && entry.value.is_null() {
             if mapping.required.contains(&name) {
-                self.problems
-                    .push(problem::empty_field(name, place.clone().named()));
+                self.problems.push(problem::empty_field(name, place.clone().named()));
             }
             return None;
         }

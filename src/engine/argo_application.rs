@@ -53,11 +53,8 @@ impl ArgoApplication {
             }
             _ => return None,
         };
-        let mut application = Self {
-            folders: Vec::new(),
-            clusters: Vec::new(),
-            order: order(spec),
-        };
+        let mut application =
+            Self { folders: Vec::new(), clusters: Vec::new(), order: order(spec) };
         for source in spec.get("source").into_iter().chain(items(spec, "sources")) {
             let path = text(source, "path").map(filled);
             match (plugin_target(source), path.as_deref()) {
@@ -117,9 +114,9 @@ fn add_folders(node: &TreeNode, depth: usize, folders: &mut Vec<String>) {
     folders.extend(paths.map(str::to_owned));
     match &node.value {
         TreeValue::Sequence(nodes) => nodes.iter().for_each(|it| add_folders(it, depth, folders)),
-        TreeValue::Mapping(entries) => entries
-            .iter()
-            .for_each(|it| add_folders(&it.value, depth, folders)),
+        TreeValue::Mapping(entries) => {
+            entries.iter().for_each(|it| add_folders(&it.value, depth, folders))
+        }
         TreeValue::Scalar(_) => {}
     }
 }

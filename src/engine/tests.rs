@@ -35,18 +35,9 @@ fn files_of_this_repository_delete_first() {
         assert_eq!(order(&foreground, "west"), Some(StepOrder::Mixed));
     }
     assert_eq!(order(files[0], "east"), None);
-    assert_eq!(
-        order(include_str!("../../argocd/project.yaml"), "west"),
-        None
-    );
+    assert_eq!(order(include_str!("../../argocd/project.yaml"), "west"), None);
     // The Services of a cluster are not its Peers.
-    assert_eq!(
-        order(
-            include_str!("../../argocd/services-application.yaml"),
-            "west"
-        ),
-        None
-    );
+    assert_eq!(order(include_str!("../../argocd/services-application.yaml"), "west"), None);
 }
 
 #[test]
@@ -58,10 +49,7 @@ fn options_give_the_order() {
         ("PrunePropagationPolicy=orphan", StepOrder::Mixed),
         ("PrunePropagationPolicy=Background", StepOrder::Mixed),
         ("PrunePropagationPolicy=background", StepOrder::DeletesFirst),
-        (
-            "PrunePropagationPolicy=background, PruneLast=true",
-            StepOrder::AppliesFirst,
-        ),
+        ("PrunePropagationPolicy=background, PruneLast=true", StepOrder::AppliesFirst),
         ("PruneLast=true", StepOrder::AppliesFirst),
     ] {
         let text = application("rendered/west", options);
@@ -86,11 +74,7 @@ fn paths_give_the_clusters() {
         let delivered = known.iter().filter(|it| order(&text, it).is_some());
         let expected = clusters.iter().filter(|it| known.contains(it));
         let is_open = path == "rendered/{{.name}}";
-        let expected: Vec<_> = if is_open {
-            known.iter().collect()
-        } else {
-            expected.collect()
-        };
+        let expected: Vec<_> = if is_open { known.iter().collect() } else { expected.collect() };
         assert_eq!(delivered.collect::<Vec<_>>(), expected, "{path}");
     }
     let several = application("rendered/west", "").replace(
@@ -124,18 +108,12 @@ fn without_an_application_argo_cd_has_no_order() {
     let west: ClusterName = "west".parse().unwrap();
     let orders = |applied_by, known: &[StepOrder]| {
         let argo_cd = known.iter().map(|it| (west.clone(), *it)).collect();
-        let engines = Engines {
-            applied_by,
-            argo_cd,
-        };
+        let engines = Engines { applied_by, argo_cd };
         engines.orders(&west).into_iter().collect::<Vec<_>>()
     };
     assert_eq!(orders(Some(Engine::Flux), &[]), [AppliesFirst]);
     assert_eq!(orders(Some(Engine::ArgoCd), &[]), [Mixed]);
-    assert_eq!(
-        orders(Some(Engine::ArgoCd), &[DeletesFirst]),
-        [DeletesFirst]
-    );
+    assert_eq!(orders(Some(Engine::ArgoCd), &[DeletesFirst]), [DeletesFirst]);
     assert_eq!(orders(None, &[]), [AppliesFirst, Mixed]);
     assert_eq!(orders(None, &[DeletesFirst]), [AppliesFirst, DeletesFirst]);
 }

@@ -134,9 +134,7 @@ impl SideReader<'_> {
             let field = place.pointer.steps().last().unwrap_or_default();
             let message = format!("`{field}` has both `{one}` and `{other}`");
             let finding = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
-            let finding = finding
-                .at(place.key(one).named(), "")
-                .at(place.key(other).named(), "");
+            let finding = finding.at(place.key(one).named(), "").at(place.key(other).named(), "");
             self.findings.push(finding.help("keep one of them"));
             return None;
         }
@@ -150,23 +148,19 @@ impl SideReader<'_> {
             .chain(several)
             .filter_map(|(text, place)| Some((member_name(text, &place, self.findings)?, place)))
             .collect();
-        (!members.is_empty()).then_some(SelectedClusters {
-            members,
-            group: None,
-        })
+        (!members.is_empty()).then_some(SelectedClusters { members, group: None })
     }
 
     fn group(&mut self, name: &str, place: Place) -> Option<SelectedClusters> {
         let Some(group) = self.groups.get(name) else {
             let message = format!("unknown group {}", Quoted(name));
             let finding = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, "");
-            self.findings
-                .push(match nearest(name, self.groups.names()) {
-                    Some(meant) => finding.help(format!("did you mean {}?", Quoted(meant))),
-                    None => finding.help(
-                        "declare it under `spec.groups` of a mesh, or under `groups` of the config",
-                    ),
-                });
+            self.findings.push(match nearest(name, self.groups.names()) {
+                Some(meant) => finding.help(format!("did you mean {}?", Quoted(meant))),
+                None => finding.help(
+                    "declare it under `spec.groups` of a mesh, or under `groups` of the config",
+                ),
+            });
             return None;
         };
         let members = group.clusters.iter();
@@ -210,10 +204,7 @@ fn address(text: &str, place: Place, findings: &mut Mistakes) -> Option<Cidr> {
         Ok(range) => Some(range),
         Err(reason) => {
             let reason = escaped(&reason, 240);
-            let message = format!(
-                "{} is neither an address nor a range: {reason}",
-                Quoted(text)
-            );
+            let message = format!("{} is neither an address nor a range: {reason}", Quoted(text));
             findings.push(Finding::new(&mistake::INVALID_RANGE, message).at(place, ""));
             None
         }

@@ -249,10 +249,7 @@ impl WrittenSpec {
         let (whole, listed) = match self {
             Self::List(expectations) => {
                 let read = expectations_at(expectations, place, reader);
-                return Expectations {
-                    expectations: read,
-                    denied: None,
-                };
+                return Expectations { expectations: read, denied: None };
             }
             Self::Whole(whole) => (whole, place.key("expectations")),
         };
@@ -266,16 +263,11 @@ impl WrittenSpec {
             let message = "`exceptions` have no effect without `undeclared: Deny`";
             let finding = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
             let finding = finding.at(own.named(), "");
-            reader
-                .findings
-                .push(finding.help("write `undeclared: Deny`, or remove `exceptions`"));
+            reader.findings.push(finding.help("write `undeclared: Deny`, or remove `exceptions`"));
         }
         Expectations {
             expectations: expectations_at(expectations, &listed, reader),
-            denied: is_denied.then(|| DeniedPaths {
-                exceptions,
-                place: place.key("undeclared"),
-            }),
+            denied: is_denied.then(|| DeniedPaths { exceptions, place: place.key("undeclared") }),
         }
     }
 }
@@ -295,10 +287,7 @@ impl WrittenExpectation {
         if self.survives.is_some() && matches!(self.expect, WrittenExpected::Deny) {
             reader.findings.push(denied_survival(&place));
         }
-        let paths = WrittenPaths {
-            from: self.from.into(),
-            to: self.to.with_class(self.class),
-        };
+        let paths = WrittenPaths { from: self.from.into(), to: self.to.with_class(self.class) };
         let (from, to) = reader.paths(paths, &place)?;
         Some(Expectation {
             name: self.name,
@@ -316,36 +305,18 @@ impl WrittenExpectation {
 
 impl WrittenException {
     fn read(self, place: Place, reader: &mut SideReader) -> Option<Exception> {
-        let paths = WrittenPaths {
-            from: self.from.into(),
-            to: self.to.with_class(self.class),
-        };
+        let paths = WrittenPaths { from: self.from.into(), to: self.to.with_class(self.class) };
         let paths = reader.paths(paths, &place);
         let until = read_date(self.until.as_deref(), &place);
         let until = until.map_err(|it| reader.findings.push(it)).ok();
         let (from, to) = paths?;
-        Some(Exception {
-            name: self.name,
-            from,
-            to,
-            reason: self.reason,
-            until: until?,
-            place,
-        })
+        Some(Exception { name: self.name, from, to, reason: self.reason, until: until?, place })
     }
 }
 
 impl From<Sender> for WrittenSide {
     fn from(sender: Sender) -> Self {
-        let Sender {
-            cluster,
-            clusters,
-            group,
-            other,
-            node_selector,
-            addresses,
-            class,
-        } = sender;
+        let Sender { cluster, clusters, group, other, node_selector, addresses, class } = sender;
         Self {
             cluster,
             clusters,
@@ -360,14 +331,7 @@ impl From<Sender> for WrittenSide {
 
 impl Receiver {
     fn with_class(self, class: Option<ReceiverClass>) -> WrittenSide {
-        let Self {
-            cluster,
-            clusters,
-            group,
-            other,
-            node_selector,
-            addresses,
-        } = self;
+        let Self { cluster, clusters, group, other, node_selector, addresses } = self;
         WrittenSide {
             cluster,
             clusters,

@@ -93,11 +93,8 @@ impl<'a> Member<'a> {
         let address = candidate.endpoint.as_ref().and_then(Endpoint::address);
         let reported = |kind| {
             let addresses = node.key("addresses");
-            let mut listed = self
-                .node(candidate.leader.as_str())
-                .map(|it| &it.addresses)
-                .into_iter()
-                .flatten();
+            let mut listed =
+                self.node(candidate.leader.as_str()).map(|it| &it.addresses).into_iter().flatten();
             let index = listed.position(|it| {
                 let read: Option<IpAddr> = it.address.parse().ok();
                 it.kind == kind && read.map(|it| it.to_canonical()) == address

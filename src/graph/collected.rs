@@ -106,9 +106,7 @@ impl GraphInputs<'_> {
             is_hub: false,
             // An external peer has no snapshot, and is in the fleet only with a plan.
             is_unread: member.is_none() && state == State::Joined && !name.is_external(),
-            meshes: (entries.iter())
-                .map(|(mesh, _)| mesh.name.to_string())
-                .collect(),
+            meshes: (entries.iter()).map(|(mesh, _)| mesh.name.to_string()).collect(),
             granularity: member.map(|it| it.cluster.granularity.to_string()),
             node_count: nodes.len(),
             excluded_count: nodes.iter().filter(is_excluded).count(),
@@ -134,9 +132,7 @@ impl GraphInputs<'_> {
                 anchors: anchors(&sets, candidate),
                 ranges: candidate.claims().map(|it| it.to_string()).collect(),
                 node_count: candidate.nodes,
-                nodes: (candidate.members.iter())
-                    .map(|&it| node_name(member, it))
-                    .collect(),
+                nodes: (candidate.members.iter()).map(|&it| node_name(member, it)).collect(),
             })
             .collect()
     }
@@ -158,12 +154,7 @@ impl GraphInputs<'_> {
             }
         }
         let counts = counts.into_iter();
-        counts
-            .map(|(from, peers)| GraphPeers {
-                from: from.to_string(),
-                peers,
-            })
-            .collect()
+        counts.map(|(from, peers)| GraphPeers { from: from.to_string(), peers }).collect()
     }
 
     /// Returns all links of the meshes.
@@ -194,10 +185,7 @@ impl GraphInputs<'_> {
         let pairings = pairings.filter(|it| it.is_linked);
         pairings
             .map(|pairing| {
-                let pair = SitePair {
-                    from: pairing.from,
-                    to: pairing.to,
-                };
+                let pair = SitePair { from: pairing.from, to: pairing.to };
                 let [from, to] = pair.both().map(|it| self.fabric.site(it).cluster);
                 let mut paths = ProvedPaths::default();
                 for tally in pairing.tallies.values() {
@@ -279,12 +267,7 @@ fn node_name(member: &Member, node: NodeId) -> String {
 fn declared_ranges(networks: &Networks) -> Vec<(&Range, Option<AddressClass>)> {
     match networks {
         Networks::Flat { allowed } => allowed.iter().map(|it| (it, None)).collect(),
-        Networks::Typed {
-            pods,
-            wireguard,
-            services,
-            additional,
-        } => {
+        Networks::Typed { pods, wireguard, services, additional } => {
             let pods = pods.iter().map(|it| (it, Some(AddressClass::Pod)));
             let nodes = [(wireguard, Some(AddressClass::Node))];
             let services = services.iter().map(|it| (it, Some(AddressClass::Service)));

@@ -20,11 +20,7 @@ fn drawn(graph: &MeshGraph) -> String {
     }
     for (link, [one, other]) in graph.placed() {
         let is_turned = link.directed()[0] != link.clusters[0];
-        let [from, to] = if is_turned {
-            [other, one]
-        } else {
-            [one, other]
-        };
+        let [from, to] = if is_turned { [other, one] } else { [one, other] };
         let end = |place: usize, side: &str| match graph.clusters.get(place) {
             Some(it) if is_framed(it) => {
                 (format!("c{place}n0"), format!(", {side}=cluster_{place}"))
@@ -56,10 +52,8 @@ fn draw_cluster(place: usize, cluster: &GraphCluster, text: &mut String) {
         let _ = writeln!(text, "  c{place} [label={title}, penwidth={width}];");
         return;
     }
-    let _ = writeln!(
-        text,
-        "  subgraph cluster_{place} {{\n    label={title};\n    penwidth={width};"
-    );
+    let _ =
+        writeln!(text, "  subgraph cluster_{place} {{\n    label={title};\n    penwidth={width};");
     let mut boxes = Vec::new();
     for segment in &cluster.segments {
         let facts = segment.facts();
@@ -67,11 +61,7 @@ fn draw_cluster(place: usize, cluster: &GraphCluster, text: &mut String) {
         lines.extend(facts.iter().map(String::as_str));
         let members = segment.nodes.iter().filter(|it| **it != segment.leader);
         lines.extend(members.map(String::as_str));
-        let style = if segment.is_behind_nat {
-            ", style=dashed"
-        } else {
-            ""
-        };
+        let style = if segment.is_behind_nat { ", style=dashed" } else { "" };
         boxes.push(format!("label={}{style}", quoted(&lines)));
     }
     for node in cluster.excluded() {
@@ -87,9 +77,7 @@ fn draw_cluster(place: usize, cluster: &GraphCluster, text: &mut String) {
 
 /// Returns lines as one string of DOT.
 fn quoted(lines: &[&str]) -> String {
-    let lines = lines
-        .iter()
-        .map(|it| it.replace('\\', r"\\").replace('"', "\\\""));
+    let lines = lines.iter().map(|it| it.replace('\\', r"\\").replace('"', "\\\""));
     format!("\"{}\"", lines.collect::<Vec<_>>().join("\\n"))
 }
 

@@ -30,18 +30,14 @@ impl MeshGraph {
             first.add(link.there);
             second.add(link.back);
         }
-        let names: BTreeMap<usize, String> = groups
-            .iter()
-            .map(|(at, it)| (*at, group_name(it)))
-            .collect();
-        let links = links
-            .into_iter()
-            .map(|((one, other), (there, back))| GraphLink {
-                clusters: [one, other].map(|it| names.get(&it).cloned().unwrap_or_default()),
-                state: LinkState::of(there, back),
-                there,
-                back,
-            });
+        let names: BTreeMap<usize, String> =
+            groups.iter().map(|(at, it)| (*at, group_name(it))).collect();
+        let links = links.into_iter().map(|((one, other), (there, back))| GraphLink {
+            clusters: [one, other].map(|it| names.get(&it).cloned().unwrap_or_default()),
+            state: LinkState::of(there, back),
+            there,
+            back,
+        });
         Self {
             level: GraphLevel::Clusters,
             clusters: groups.values().filter_map(|it| joined(it)).collect(),
@@ -75,12 +71,7 @@ impl MeshGraph {
                 if let Some(own) = own {
                     neighbours.insert(place, own);
                 }
-                let kind = (
-                    cluster.kind,
-                    cluster.state,
-                    cluster.is_hub,
-                    cluster.is_unread,
-                );
+                let kind = (cluster.kind, cluster.state, cluster.is_hub, cluster.is_unread);
                 group_of[place] = *firsts.entry((kind, neighbours)).or_insert(place);
             }
         }
@@ -92,10 +83,7 @@ impl MeshGraph {
         let places = self.clusters.iter().enumerate();
         let places: BTreeMap<&str, usize> = places.map(|(at, it)| (&*it.name, at)).collect();
         self.links.iter().filter_map(move |link| {
-            let [one, other] = link
-                .clusters
-                .each_ref()
-                .map(|it| places.get(&**it).copied());
+            let [one, other] = link.clusters.each_ref().map(|it| places.get(&**it).copied());
             Some((link, [one?, other?]))
         })
     }

@@ -55,10 +55,7 @@ pub(super) fn rows(boxes: &[BoxSize], gap: f64) -> Layout {
     let (mut corner, mut height) = (Point::default(), 0.0_f64);
     for size in boxes {
         if 0.0 < corner.x && limit < corner.x + size.width {
-            corner = Point {
-                x: 0.0,
-                y: corner.y + height + gap,
-            };
+            corner = Point { x: 0.0, y: corner.y + height + gap };
             height = 0.0;
         }
         layout.boxes.push(corner);
@@ -73,18 +70,11 @@ pub(super) fn rows(boxes: &[BoxSize], gap: f64) -> Layout {
 /// Arranges boxes in columns, so that lines lead from left to right and do not cross boxes. Boxes without a line
 /// follow in rows.
 pub(super) fn columns(boxes: &[BoxSize], lines: &[LayoutLine]) -> Layout {
-    let mut graph: Graph<NodeLabel, EdgeLabel> = Graph::with_options(GraphOptions {
-        directed: true,
-        multigraph: false,
-        compound: false,
-    });
+    let mut graph: Graph<NodeLabel, EdgeLabel> =
+        Graph::with_options(GraphOptions { directed: true, multigraph: false, compound: false });
     let is_linked = |place: usize| lines.iter().any(|it| it.ends.contains(&place));
     for (place, size) in boxes.iter().enumerate().filter(|it| is_linked(it.0)) {
-        let label = NodeLabel {
-            width: size.width,
-            height: size.height,
-            ..NodeLabel::default()
-        };
+        let label = NodeLabel { width: size.width, height: size.height, ..NodeLabel::default() };
         graph.set_node(place.to_string(), Some(label));
     }
     for line in lines {
@@ -126,14 +116,8 @@ fn read(graph: &Graph<NodeLabel, EdgeLabel>, boxes: &[BoxSize], lines: &[LayoutL
     let corners = boxes.iter().enumerate().map(|(place, size)| {
         let middle = graph.node(&place.to_string())?;
         let (x, y) = middle.x.zip(middle.y)?;
-        grow(Point {
-            x: x + size.width / 2.0,
-            y: y + size.height / 2.0,
-        });
-        Some(Point {
-            x: x - size.width / 2.0,
-            y: y - size.height / 2.0,
-        })
+        grow(Point { x: x + size.width / 2.0, y: y + size.height / 2.0 });
+        Some(Point { x: x - size.width / 2.0, y: y - size.height / 2.0 })
     });
     let corners: Vec<Option<Point>> = corners.collect();
     let mut routes = Vec::new();
@@ -145,10 +129,7 @@ fn read(graph: &Graph<NodeLabel, EdgeLabel>, boxes: &[BoxSize], lines: &[LayoutL
         let middle = edge.and_then(|it| it.x.zip(it.y));
         let middle = middle.map(|(x, y)| Point { x, y }).unwrap_or_default();
         points.iter().copied().for_each(&mut grow);
-        grow(Point {
-            x: middle.x + line.label.width / 2.0,
-            y: middle.y + line.label.height / 2.0,
-        });
+        grow(Point { x: middle.x + line.label.width / 2.0, y: middle.y + line.label.height / 2.0 });
         routes.push((points, middle));
     }
     layout.boxes = corners.into_iter().map(Option::unwrap_or_default).collect();
@@ -165,17 +146,10 @@ impl Layout {
         }
         let sizes = alone.iter().filter_map(|it| boxes.get(*it)).copied();
         let below = rows(&sizes.collect::<Vec<_>>(), GAP);
-        let top = if self.lines.is_empty() {
-            0.0
-        } else {
-            self.size.height + GAP
-        };
+        let top = if self.lines.is_empty() { 0.0 } else { self.size.height + GAP };
         for (place, corner) in alone.into_iter().zip(below.boxes) {
             if let Some(it) = self.boxes.get_mut(place) {
-                *it = Point {
-                    x: corner.x,
-                    y: top + corner.y,
-                };
+                *it = Point { x: corner.x, y: top + corner.y };
             }
         }
         self.size.width = self.size.width.max(below.size.width);

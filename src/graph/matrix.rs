@@ -7,11 +7,8 @@ use super::text_box::{text_width, times, xml};
 use super::{LinkState, MeshGraph};
 
 /// The largest number of clusters for cells of a size in pixels, and the class of texts beside them.
-const SIZES: [(usize, f64, &str); 3] = [
-    (40, 18.0, "large"),
-    (100, 12.0, "medium"),
-    (usize::MAX, 9.0, "small"),
-];
+const SIZES: [(usize, f64, &str); 3] =
+    [(40, 18.0, "large"), (100, 12.0, "medium"), (usize::MAX, 9.0, "small")];
 
 /// The share of the width of a usual character that one in a cell's size takes.
 const SHARE: f64 = 0.9;
@@ -55,10 +52,7 @@ pub(super) fn draw(graph: &MeshGraph, top: f64, content: &mut String) -> BoxSize
     for (row, states) in rows(graph).iter().enumerate() {
         draw_row(states, (left, first + at(row)), cell, content);
     }
-    BoxSize {
-        width: left + edge,
-        height: margin + edge,
-    }
+    BoxSize { width: left + edge, height: margin + edge }
 }
 
 /// Draws the cells of a row from its upper left corner.
@@ -92,12 +86,9 @@ pub(super) fn draw_row(
 fn mark(state: LinkState, (x, y): (f64, f64), cell: f64, marks: &mut String) {
     let (a, b) = (cell * 0.25, cell * 0.5);
     let _ = match state {
-        LinkState::Fails | LinkState::OneWay => write!(
-            marks,
-            "M{:.1} {:.1}l{b:.1} {b:.1}m0 -{b:.1}l-{b:.1} {b:.1}",
-            x + a,
-            y + a
-        ),
+        LinkState::Fails | LinkState::OneWay => {
+            write!(marks, "M{:.1} {:.1}l{b:.1} {b:.1}m0 -{b:.1}l-{b:.1} {b:.1}", x + a, y + a)
+        }
         LinkState::Assumed => write!(marks, "M{:.1} {:.1}h{b:.1}", x + a, y + b),
         LinkState::Unproved => write!(marks, "M{x:.1} {:.1}L{:.1} {y:.1}", y + cell, x + cell),
         LinkState::Works => Ok(()),
@@ -122,11 +113,7 @@ fn runs(states: &[Option<LinkState>]) -> Vec<CellRun> {
         let Some(state) = *state else { continue };
         match runs.last_mut() {
             Some(run) if run.state == state && run.from + run.cells == place => run.cells += 1,
-            _ => runs.push(CellRun {
-                from: place,
-                cells: 1,
-                state,
-            }),
+            _ => runs.push(CellRun { from: place, cells: 1, state }),
         }
     }
     runs

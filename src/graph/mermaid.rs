@@ -47,11 +47,7 @@ fn drawn(graph: &MeshGraph, most: usize) -> String {
     let mut styled: Vec<(LinkState, Vec<String>)> = Vec::new();
     for (number, (link, [one, other])) in links.iter().enumerate() {
         let is_turned = link.directed()[0] != link.clusters[0];
-        let [from, to] = if is_turned {
-            [other, one]
-        } else {
-            [one, other]
-        };
+        let [from, to] = if is_turned { [other, one] } else { [one, other] };
         let words = label(&link.label(), DRAWN);
         let _ = writeln!(text, "c{from} {}|{words}| c{to}", line(link.state));
         match styled.last_mut() {
@@ -63,12 +59,7 @@ fn drawn(graph: &MeshGraph, most: usize) -> String {
         let _ = writeln!(text, "more[\"and {more} more links\"]");
     }
     for (state, numbers) in styled {
-        let _ = writeln!(
-            text,
-            "linkStyle {} stroke:{}",
-            numbers.join(","),
-            colour(state)
-        );
+        let _ = writeln!(text, "linkStyle {} stroke:{}", numbers.join(","), colour(state));
     }
     text
 }
@@ -78,11 +69,7 @@ fn draw_cluster(place: usize, cluster: &GraphCluster, text: &mut String) {
     let facts = label(&cluster.facts(), DRAWN);
     let excluded = cluster.excluded().count();
     if cluster.segments.is_empty() && excluded == 0 {
-        let [open, close] = if cluster.is_hub {
-            ["[[", "]]"]
-        } else {
-            ["[", "]"]
-        };
+        let [open, close] = if cluster.is_hub { ["[[", "]]"] } else { ["[", "]"] };
         let _ = writeln!(text, "c{place}{open}\"{name}<br/>{facts}\"{close}");
         return;
     }

@@ -56,9 +56,7 @@ impl GraphCluster {
 
     /// Returns the nodes that other clusters do not get.
     pub(super) fn excluded(&self) -> impl Iterator<Item = &GraphNode> {
-        self.nodes
-            .iter()
-            .filter(|it| it.role == GraphRole::Excluded)
+        self.nodes.iter().filter(|it| it.role == GraphRole::Excluded)
     }
 }
 
@@ -91,11 +89,7 @@ pub(super) fn cluster_box(cluster: &GraphCluster) -> TextBox {
     match cluster.kind {
         // A host is its own only segment.
         GraphClusterKind::External => {
-            lines.extend(
-                segments
-                    .flat_map(GraphSegment::facts)
-                    .map(|it| ("note", it)),
-            );
+            lines.extend(segments.flat_map(GraphSegment::facts).map(|it| ("note", it)));
         }
         GraphClusterKind::Cluster => inside.extend(segments.map(|it| segment_box(cluster, it))),
     }
@@ -106,18 +100,9 @@ pub(super) fn cluster_box(cluster: &GraphCluster) -> TextBox {
     let mut left_out = vec![("name", "left out".to_owned())];
     left_out.extend(excluded);
     if 1 < left_out.len() {
-        inside.push(TextBox {
-            class: "segment excluded",
-            lines: left_out,
-            ..TextBox::default()
-        });
+        inside.push(TextBox { class: "segment excluded", lines: left_out, ..TextBox::default() });
     }
-    TextBox {
-        class: cluster.class(),
-        cluster: Some(cluster.name.clone()),
-        lines,
-        inside,
-    }
+    TextBox { class: cluster.class(), cluster: Some(cluster.name.clone()), lines, inside }
 }
 
 fn segment_box(cluster: &GraphCluster, segment: &GraphSegment) -> TextBox {
@@ -134,11 +119,7 @@ fn segment_box(cluster: &GraphCluster, segment: &GraphSegment) -> TextBox {
         lines.extend(reasons.map(|it| ("trouble", it)));
     }
     TextBox {
-        class: if segment.is_behind_nat {
-            "segment nat"
-        } else {
-            "segment"
-        },
+        class: if segment.is_behind_nat { "segment nat" } else { "segment" },
         cluster: None,
         lines,
         inside,
@@ -152,9 +133,5 @@ fn node_box(node: &GraphNode) -> TextBox {
         lines.push(("note", "leader".to_owned()));
     }
     lines.extend(node.reason.clone().map(|it| ("trouble", it)));
-    TextBox {
-        class: "node",
-        lines,
-        ..TextBox::default()
-    }
+    TextBox { class: "node", lines, ..TextBox::default() }
 }

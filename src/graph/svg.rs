@@ -45,10 +45,7 @@ fn lines(graph: &MeshGraph, content: &mut String) -> BoxSize {
     let boxes: Vec<TextBox> = graph.clusters.iter().map(cluster_box).collect();
     let sizes: Vec<BoxSize> = boxes.iter().map(TextBox::size).collect();
     let drawn = graph.placed().map(|(link, ends)| {
-        let label = BoxSize {
-            width: text_width(&link.label()) + PADDING,
-            height: LINE_HEIGHT,
-        };
+        let label = BoxSize { width: text_width(&link.label()) + PADDING, height: LINE_HEIGHT };
         (link, LayoutLine { ends, label })
     });
     let (links, routes): (Vec<&GraphLink>, Vec<LayoutLine>) = drawn.unzip();
@@ -75,10 +72,7 @@ fn many_links(graph: &MeshGraph, content: &mut String) -> BoxSize {
         size.height += 2.0 * MARGIN;
     }
     let matrix = matrix::draw(graph, size.height, content);
-    BoxSize {
-        width: size.width.max(matrix.width),
-        height: size.height + matrix.height,
-    }
+    BoxSize { width: size.width.max(matrix.width), height: size.height + matrix.height }
 }
 
 fn draw_boxes(boxes: &[TextBox], layout: &Layout, content: &mut String) {
@@ -160,10 +154,7 @@ fn legend(graph: &MeshGraph, top: f64, content: &mut String) -> BoxSize {
             matrix::draw_row(&[Some(state)], (x, top), LINE_HEIGHT, content);
         } else {
             let state = state.name();
-            let _ = write!(
-                content,
-                "<path class=\"link {state}\" d=\"M{x:.1} {y:.1}h{SAMPLE}\"/>"
-            );
+            let _ = write!(content, "<path class=\"link {state}\" d=\"M{x:.1} {y:.1}h{SAMPLE}\"/>");
         }
         let words = state.words();
         let _ = writeln!(

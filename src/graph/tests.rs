@@ -52,16 +52,8 @@ fn cluster(name: String, nodes: usize) -> GraphCluster {
 fn graph(clusters: usize, nodes: usize, links: &[(usize, usize, u64, u64)]) -> MeshGraph {
     let name = |it: usize| format!("c{it:03}");
     let links = links.iter().map(|&(one, other, failing, assumed)| {
-        let back = ProvedPaths {
-            declared: 4,
-            working: 4,
-            assumed: 0,
-        };
-        let there = ProvedPaths {
-            declared: 4,
-            working: 4 - failing - assumed,
-            assumed,
-        };
+        let back = ProvedPaths { declared: 4, working: 4, assumed: 0 };
+        let there = ProvedPaths { declared: 4, working: 4 - failing - assumed, assumed };
         GraphLink {
             clusters: [name(one), name(other)],
             state: LinkState::of(there, back),
@@ -88,11 +80,7 @@ fn focus(names: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn a_link_is_what_is_proved_in_both_directions() {
-    let paths = |working, assumed| ProvedPaths {
-        declared: 4,
-        working,
-        assumed,
-    };
+    let paths = |working, assumed| ProvedPaths { declared: 4, working, assumed };
     let nothing = ProvedPaths::default();
     for (there, back, state) in [
         (paths(4, 0), paths(4, 0), LinkState::Works),
@@ -110,17 +98,12 @@ fn a_link_is_what_is_proved_in_both_directions() {
 
 #[test]
 fn the_default_level_has_few_boxes() {
-    for (clusters, nodes, level) in [
-        (6, 10, GraphLevel::Nodes),
-        (6, 11, GraphLevel::Clusters),
-        (61, 1, GraphLevel::Clusters),
-    ] {
+    for (clusters, nodes, level) in
+        [(6, 10, GraphLevel::Nodes), (6, 11, GraphLevel::Clusters), (61, 1, GraphLevel::Clusters)]
+    {
         let shown = graph(clusters, nodes, &[]).shown(&focus(&[]), None);
         assert_eq!(shown.level, level, "{clusters} clusters with {nodes} nodes");
-        assert_eq!(
-            shown.clusters[0].segments.is_empty(),
-            level == GraphLevel::Clusters
-        );
+        assert_eq!(shown.clusters[0].segments.is_empty(), level == GraphLevel::Clusters);
         assert_eq!(shown.clusters[0].node_count, nodes);
     }
 }
@@ -129,9 +112,8 @@ fn the_default_level_has_few_boxes() {
 fn a_cluster_is_shown_with_those_that_it_is_linked_to() {
     let shown = graph(4, 2, &[(0, 1, 0, 0), (1, 2, 0, 0), (2, 3, 0, 0)]);
     let shown = shown.shown(&focus(&["c000"]), Some(GraphLevel::Nodes));
-    let names: Vec<(&str, usize)> = (shown.clusters.iter())
-        .map(|it| (&*it.name, it.segments.len()))
-        .collect();
+    let names: Vec<(&str, usize)> =
+        (shown.clusters.iter()).map(|it| (&*it.name, it.segments.len())).collect();
     assert_eq!(names, [("c000", 2), ("c001", 0)]);
     assert_eq!(shown.links.len(), 1);
 }

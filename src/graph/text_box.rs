@@ -60,11 +60,7 @@ impl TextBox {
         let inside = self.arranged();
         let lines = self.lines.iter().map(|it| text_width(&cut(&it.1)));
         let height = times(LINE_HEIGHT, self.lines.len());
-        let below = if self.inside.is_empty() {
-            0.0
-        } else {
-            PADDING / 2.0 + inside.size.height
-        };
+        let below = if self.inside.is_empty() { 0.0 } else { PADDING / 2.0 + inside.size.height };
         BoxSize {
             width: lines.fold(inside.size.width, f64::max) + 2.0 * PADDING,
             height: height + below + 1.5 * PADDING,
@@ -106,10 +102,8 @@ impl TextBox {
         }
         let inside = self.arranged();
         for (it, within) in self.inside.iter().zip(&inside.boxes) {
-            let corner = Point {
-                x: corner.x + PADDING + within.x,
-                y: y + PADDING / 2.0 + within.y,
-            };
+            let corner =
+                Point { x: corner.x + PADDING + within.x, y: y + PADDING / 2.0 + within.y };
             it.draw(corner, content);
         }
         content.push_str("</g>\n");

@@ -35,13 +35,8 @@ impl NodeUids {
     pub fn twins(&self, order: &[ClusterName]) -> Vec<SameCluster> {
         let mut owners: BTreeMap<&str, &ClusterName> = BTreeMap::new();
         let mut twins: Vec<SameCluster> = Vec::new();
-        let ranked = order
-            .iter()
-            .filter_map(|cluster| self.0.get_key_value(cluster));
-        let others = self
-            .0
-            .iter()
-            .filter(|(cluster, _)| !order.contains(cluster));
+        let ranked = order.iter().filter_map(|cluster| self.0.get_key_value(cluster));
+        let others = self.0.iter().filter(|(cluster, _)| !order.contains(cluster));
         for (cluster, nodes) in ranked.chain(others) {
             for (uid, node) in nodes {
                 let other = *owners.entry(uid).or_insert(cluster);

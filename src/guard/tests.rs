@@ -34,21 +34,13 @@ fn snapshot(without: &[u8], broken: &[u8]) -> Snapshot {
 
 fn decided(old: Option<&Snapshot>, new: &Snapshot, limits: &Limits) -> GuardDecision {
     let mesh = &meshes(MESH)[0];
-    let candidate = NewSnapshot {
-        old,
-        new,
-        memberships: &[(mesh, &mesh.entries[0])],
-    };
+    let candidate = NewSnapshot { old, new, memberships: &[(mesh, &mesh.entries[0])] };
     decide(candidate, limits)
 }
 
 /// Returns how many are gone and unusable, if that is refused.
 fn loss(without: &[u8], broken: &[u8], limits: &Limits) -> Option<(usize, usize)> {
-    let decision = decided(
-        Some(&snapshot(&[], &[])),
-        &snapshot(without, broken),
-        limits,
-    );
+    let decision = decided(Some(&snapshot(&[], &[])), &snapshot(without, broken), limits);
     match decision.refusals.as_slice() {
         [] => None,
         [GuardRefusal::Shrunk(loss)] => Some((loss.gone.len(), loss.unusable.len())),
@@ -61,11 +53,7 @@ fn more_than_a_quarter_and_at_least_two() {
     let limits = Limits::default();
     assert_eq!(loss(&[], &[1, 2], &limits), None);
     assert_eq!(loss(&[], &[1, 2, 3], &limits), Some((0, 3)));
-    let all_but_one = Limits {
-        lost_nodes: 3,
-        lost_percent: 0,
-        ..limits
-    };
+    let all_but_one = Limits { lost_nodes: 3, lost_percent: 0, ..limits };
     assert_eq!(loss(&[], &[1, 2], &all_but_one), None);
     assert_eq!(loss(&[], &[1, 2, 3], &all_but_one), Some((0, 3)));
 }
@@ -76,34 +64,20 @@ fn gone_nodes_count_half() {
     assert_eq!(loss(&[1, 2, 3, 4], &[], &limits), None);
     assert_eq!(loss(&[1, 2, 3, 4, 5], &[], &limits), Some((5, 0)));
     assert_eq!(loss(&[1, 2, 3], &[4], &limits), Some((3, 1)));
-    let whole = Limits {
-        gone_percent: 100,
-        ..limits
-    };
+    let whole = Limits { gone_percent: 100, ..limits };
     assert_eq!(loss(&[1, 2, 3], &[], &whole), Some((3, 0)));
-    let none = Limits {
-        gone_percent: 0,
-        ..limits
-    };
+    let none = Limits { gone_percent: 0, ..limits };
     assert_eq!(loss(&[1, 2, 3, 4, 5, 6, 7], &[], &none), None);
 }
 
 #[test]
 fn all_is_too_much_whatever_it_counts() {
-    let limits = Limits {
-        lost_nodes: 100,
-        lost_percent: 100,
-        gone_percent: 0,
-        ..Limits::default()
-    };
+    let limits =
+        Limits { lost_nodes: 100, lost_percent: 100, gone_percent: 0, ..Limits::default() };
     let one = snapshot(&[2, 3, 4, 5, 6, 7, 8], &[]);
     let lost = decided(Some(&one), &snapshot(&[], &[1]), &limits);
     assert_eq!(lost.refusals.len(), 1, "others cannot stand in");
-    let emptied = decided(
-        Some(&one),
-        &snapshot(&[1, 2, 3, 4, 5, 6, 7, 8], &[]),
-        &limits,
-    );
+    let emptied = decided(Some(&one), &snapshot(&[1, 2, 3, 4, 5, 6, 7, 8], &[]), &limits);
     assert!(matches!(emptied.refusals.as_slice(), [GuardRefusal::Empty]));
 }
 
@@ -111,11 +85,7 @@ fn all_is_too_much_whatever_it_counts() {
 fn a_node_that_was_not_usable_cannot_be_lost() {
     let old = snapshot(&[], &[1, 2, 3, 4, 5, 6, 7, 8]);
     let new = snapshot(&[1, 2, 3], &[4, 5, 6, 7, 8]);
-    assert!(
-        decided(Some(&old), &new, &Limits::default())
-            .refusals
-            .is_empty()
-    );
+    assert!(decided(Some(&old), &new, &Limits::default()).refusals.is_empty());
 }
 
 #[test]
@@ -132,35 +102,21 @@ fn a_new_object_of_an_old_name_is_another_node() {
 
 #[test]
 fn the_first_snapshot_has_nothing_to_lose() {
-    let limits = Limits {
-        nodes: 7,
-        ..Limits::default()
-    };
+    let limits = Limits { nodes: 7, ..Limits::default() };
     let decision = decided(None, &snapshot(&[], &[1]), &limits);
     assert_eq!(decision.usable, Some(7));
-    assert!(matches!(
-        decision.refusals.as_slice(),
-        [GuardRefusal::TooMany { nodes: 8, limit: 7 }]
-    ));
+    assert!(matches!(decision.refusals.as_slice(), [GuardRefusal::TooMany { nodes: 8, limit: 7 }]));
 }
 
 #[test]
 fn without_a_mesh_keys_and_pod_cidrs_count() {
     let (old, new) = (snapshot(&[], &[]), snapshot(&[], &[1, 2, 3]));
-    let candidate = NewSnapshot {
-        old: Some(&old),
-        new: &new,
-        memberships: &[],
-    };
+    let candidate = NewSnapshot { old: Some(&old), new: &new, memberships: &[] };
     let decision = decide(candidate, &Limits::default());
     assert_eq!(decision.usable, None);
     assert!(matches!(
         decision.refusals.as_slice(),
-        [GuardRefusal::Shrunk(Shrinkage {
-            mesh: None,
-            before: 8,
-            ..
-        })]
+        [GuardRefusal::Shrunk(Shrinkage { mesh: None, before: 8, .. })]
     ));
 }
 

@@ -11,12 +11,7 @@ use crate::net::prefixes::Span;
 use crate::net::{Cidr, merged};
 
 /// The private IPv4 addresses: RFC 1918, and the shared space of RFC 6598.
-const SPACES: [&str; 4] = [
-    "10.0.0.0/8",
-    "172.16.0.0/12",
-    "192.168.0.0/16",
-    "100.64.0.0/10",
-];
+const SPACES: [&str; 4] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"];
 
 /// The local addresses of IPv6, RFC 4193.
 const LOCAL: &str = "fc00::/7";
@@ -80,23 +75,15 @@ impl<'d> AddressSpaces<'d> {
         let holes: Vec<Cidr> = merged(used.chain(ranges.of_nodes.iter().copied()));
         let spaces = SPACES.iter().filter_map(|it| it.parse().ok());
         let local = LOCAL.parse().ok().and_then(|it| common(it, &holes));
-        let free = spaces
-            .chain(local)
-            .map(|it: Cidr| FreeRoom::new(it, &holes));
+        let free = spaces.chain(local).map(|it: Cidr| FreeRoom::new(it, &holes));
         let free = free.collect();
         let overlaps = ranges.overlapping().take(OVERLAPS);
         Self {
             bars: bars(ranges, |_| true),
-            free: if ranges.all.is_empty() {
-                Vec::new()
-            } else {
-                free
-            },
+            free: if ranges.all.is_empty() { Vec::new() } else { free },
             ranges: ranges.all.iter().take(RANGES).map(RangeView::new).collect(),
             more_ranges: ranges.all.len().saturating_sub(RANGES),
-            overlaps: overlaps
-                .map(|both| both.map(|it| RangeView::new(&it)))
-                .collect(),
+            overlaps: overlaps.map(|both| both.map(|it| RangeView::new(&it))).collect(),
             more_overlaps: ranges.overlaps.len().saturating_sub(OVERLAPS),
         }
     }
@@ -145,11 +132,7 @@ fn common(space: Cidr, ranges: &[Cidr]) -> Option<Cidr> {
     })?;
     let length = common.prefix_length();
     let wider = common.widened(length.saturating_sub(2).max(space.prefix_length()));
-    Some(if count == 1 {
-        wider.unwrap_or(common)
-    } else {
-        common
-    })
+    Some(if count == 1 { wider.unwrap_or(common) } else { common })
 }
 
 /// Returns the path of ranges in a bar.
@@ -169,11 +152,7 @@ pub(super) fn path(whole: Cidr, ranges: impl IntoIterator<Item = Cidr>) -> Strin
         };
         let start = place(span.first);
         let length = place(span.last).saturating_sub(start).max(LEAST);
-        let _ = write!(
-            text,
-            "M{} 0h{length}v20h-{length}z",
-            start.min(LENGTH - LEAST)
-        );
+        let _ = write!(text, "M{} 0h{length}v20h-{length}z", start.min(LENGTH - LEAST));
     }
     text
 }
@@ -181,10 +160,8 @@ pub(super) fn path(whole: Cidr, ranges: impl IntoIterator<Item = Cidr>) -> Strin
 /// Returns the part of a range that others hold, in thousandths, rounded up.
 pub(super) fn share(whole: Cidr, used: &[Cidr]) -> u128 {
     let size = |it: Cidr| 1_u128 << it.host_bits().min(110);
-    let used: u128 = merged(used.iter().copied().filter(|it| whole.contains(*it)))
-        .into_iter()
-        .map(size)
-        .sum();
+    let used: u128 =
+        merged(used.iter().copied().filter(|it| whole.contains(*it))).into_iter().map(size).sum();
     (used.saturating_mul(1000)).div_ceil(size(whole))
 }
 
@@ -202,10 +179,6 @@ impl FreeRoom {
 
 impl<'d> RangeView<'d> {
     fn new(range: &RangeClaim<'d>) -> Self {
-        Self {
-            range: range.range.to_string(),
-            class: range.class,
-            cluster: range.cluster,
-        }
+        Self { range: range.range.to_string(), class: range.class, cluster: range.cluster }
     }
 }

@@ -20,11 +20,7 @@ type PathFate = (&'static str, &'static str, &'static str);
 const STAGES: [(&str, &[PathFate]); 3] = [
     (
         "before it is applied",
-        &[(
-            "repaired",
-            "down until it is applied",
-            "They work again once the change is applied.",
-        )],
+        &[("repaired", "down until it is applied", "They work again once the change is applied.")],
     ),
     (
         "while it is applied",
@@ -34,11 +30,7 @@ const STAGES: [(&str, &[PathFate]); 3] = [
                 "down while it is applied",
                 "They do not work while only one of the two clusters has its new Peers.",
             ),
-            (
-                "paused",
-                "interrupted",
-                "They are interrupted while the Peers of a cluster arrive.",
-            ),
+            ("paused", "interrupted", "They are interrupted while the Peers of a cluster arrive."),
             (
                 "stuck",
                 "interrupted for up to 10 minutes",
@@ -118,17 +110,11 @@ impl<'d> ChangeView<'d> {
         let paths = difference.paths.iter().take(PAIRS).map(|it| ChangedPair {
             from: &it.from,
             to: &it.to,
-            events: fates()
-                .map(|fate| event(fate, [it]))
-                .filter(is_any)
-                .collect(),
+            events: fates().map(|fate| event(fate, [it])).filter(is_any).collect(),
         });
         let stages = STAGES.into_iter().map(|(name, fates)| {
             let events = fates.iter().map(|it| event(*it, &difference.paths));
-            ChangeStage {
-                name,
-                events: events.filter(is_any).collect(),
-            }
+            ChangeStage { name, events: events.filter(is_any).collect() }
         });
         let causes = &difference.causes;
         Some(Self {
@@ -168,22 +154,12 @@ fn event<'d>(
         let count = |kind: &str| counts.get(kind).and_then(Value::as_u64).unwrap_or_default();
         count("declared") + count("undeclared")
     });
-    StageEvent {
-        fate,
-        words,
-        sentence,
-        paths: paths.sum(),
-    }
+    StageEvent { fate, words, sentence, paths: paths.sum() }
 }
 
 /// Returns what the change does, in two sentences.
 fn summary(difference: &PageDifference) -> String {
-    let PageDifference {
-        grade,
-        against,
-        targets,
-        ..
-    } = difference;
+    let PageDifference { grade, against, targets, .. } = difference;
     if targets.is_empty() {
         return format!("since `{against}`: no Peer changes.");
     }
@@ -201,11 +177,8 @@ fn summary(difference: &PageDifference) -> String {
     let events = events.filter(is_any);
     let events =
         text::list(events.map(|it| format!("{} {}", text::count(it.paths, "path"), it.words)));
-    let events = if events.is_empty() {
-        "No path is affected.".to_owned()
-    } else {
-        format!("{events}.")
-    };
+    let events =
+        if events.is_empty() { "No path is affected.".to_owned() } else { format!("{events}.") };
     let meaning = meaning(grade);
     format!("since `{against}`: {meaning}. {counts} in {clusters}. {events}")
 }
@@ -228,10 +201,7 @@ fn alike(targets: &[PageTargetChange]) -> Vec<AlikeTargets<'_>> {
     let mut alike: Vec<AlikeTargets> = Vec::new();
     for target in targets {
         let counts = [target.added, target.changed, target.removed];
-        let key = format!(
-            "{counts:?}{}{:?}{:?}",
-            target.grade, target.reasons, target.help
-        );
+        let key = format!("{counts:?}{}{:?}{:?}", target.grade, target.reasons, target.help);
         let number = *known.entry(key).or_insert(alike.len());
         let peers = [target.peers_before, target.peers_after];
         let busy_seconds = target.busy_seconds.unwrap_or_default();

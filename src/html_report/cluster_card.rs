@@ -79,10 +79,10 @@ pub(super) fn all<'d>(
     for cluster in clusters() {
         for PageSupply { from, peers } in &cluster.gets {
             // The receiver takes the place of the sender.
-            gives.entry(from).or_default().push(PageSupply {
-                from: cluster.name.clone(),
-                peers: *peers,
-            });
+            gives
+                .entry(from)
+                .or_default()
+                .push(PageSupply { from: cluster.name.clone(), peers: *peers });
         }
     }
     let targets = documents.capacity.iter().flat_map(|it| &it.targets);
@@ -133,11 +133,7 @@ impl<'d> ClusterCard<'d> {
 fn nodes<'d>(cluster: &'d PageCluster, findings: &FindingList<'d>) -> Vec<NodeView<'d>> {
     let segments = cluster.segments.iter();
     let leaders: BTreeMap<&str, &str> = segments
-        .flat_map(|it| {
-            it.nodes
-                .iter()
-                .map(|node| (node.as_str(), it.leader.as_str()))
-        })
+        .flat_map(|it| it.nodes.iter().map(|node| (node.as_str(), it.leader.as_str())))
         .collect();
     let nodes = cluster.nodes.iter().take(NODES).enumerate();
     let nodes = nodes.map(|(index, node)| {
@@ -162,10 +158,8 @@ fn card_ranges<'d>(cluster: &'d PageCluster, declared: &RangeClaims<'d>) -> Vec<
     let used: Vec<Cidr> = of_nodes.filter_map(|it| it.parse().ok()).collect();
     let ranges = cluster.ranges.iter().map(|PageRange { range, class }| {
         let parsed: Option<Cidr> = range.parse().ok();
-        let mut shared_with: Vec<&str> = parsed
-            .into_iter()
-            .flat_map(|own| declared.sharing(own, &cluster.name))
-            .collect();
+        let mut shared_with: Vec<&str> =
+            parsed.into_iter().flat_map(|own| declared.sharing(own, &cluster.name)).collect();
         shared_with.sort_unstable();
         shared_with.dedup();
         let pods = parsed.filter(|_| class.as_deref() == Some("pod"));

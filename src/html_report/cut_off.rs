@@ -86,11 +86,9 @@ pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &'d PageIds) -> Vec<Cut
         let is_unknown = unread.contains(name) || linked.names.is_subset(&unread);
         let (cause, reason, help) = match own.get(name) {
             Some(own) if !is_unknown || own.0 == CutOffCause::Unread => own.clone(),
-            _ if is_unknown || linked.names.iter().all(|it| own.contains_key(it)) => (
-                CutOffCause::Neighbours,
-                neighbour_reason(linked, &unread),
-                None,
-            ),
+            _ if is_unknown || linked.names.iter().all(|it| own.contains_key(it)) => {
+                (CutOffCause::Neighbours, neighbour_reason(linked, &unread), None)
+            }
             _ => {
                 let reason = "no path from or to it is declared".to_owned();
                 (CutOffCause::Undeclared, reason, None)
@@ -139,11 +137,7 @@ fn neighbours<'d>(
 /// Returns that all neighbours of a cluster are cut off or unknown.
 fn neighbour_reason(linked: &LinkedClusters, unread: &BTreeSet<&str>) -> String {
     let names = text::listed(&linked.names);
-    let state = if linked.names.is_subset(unread) {
-        "without a snapshot"
-    } else {
-        "cut off"
-    };
+    let state = if linked.names.is_subset(unread) { "without a snapshot" } else { "cut off" };
     match linked.names.len() {
         1 => format!("its only link is to {names}, which is {state}"),
         _ => format!("all clusters that it is linked to are {state}: {names}"),
@@ -219,11 +213,8 @@ fn without_nodes(cluster: &PageCluster) -> Option<String> {
     if cluster.kind != "cluster" || cluster.nodes.iter().any(|it| it.role != "excluded") {
         return None;
     }
-    let reasons: BTreeSet<&str> = cluster
-        .nodes
-        .iter()
-        .filter_map(|it| it.reason.as_deref())
-        .collect();
+    let reasons: BTreeSet<&str> =
+        cluster.nodes.iter().filter_map(|it| it.reason.as_deref()).collect();
     let nodes = text::count(cluster.nodes.len(), "node");
     let reasons = text::listed(reasons);
     Some(match (cluster.nodes.len(), reasons.as_str()) {

@@ -90,10 +90,7 @@ impl PageDocuments {
         };
         let difference = answers.difference.as_ref();
         let traces = answers.traces.lines().map(|it| {
-            let failed = |source| HtmlError::Document {
-                command: "trace",
-                source,
-            };
+            let failed = |source| HtmlError::Document { command: "trace", source };
             serde_json::from_str(it).map_err(failed)
         });
         Ok(Self {
@@ -130,9 +127,7 @@ impl PageDocuments {
 
     /// Returns the results of the expectations.
     pub(super) fn expectations(&self) -> &[Value] {
-        self.verification
-            .as_ref()
-            .map_or(&[], |it| &it.expectations)
+        self.verification.as_ref().map_or(&[], |it| &it.expectations)
     }
 
     /// Returns the reasons why commands have no result, by command.
@@ -145,9 +140,7 @@ impl PageDocuments {
             ("diff", difference),
         ];
         let refusals = refusals.into_iter();
-        refusals
-            .filter_map(|(name, it)| Some((name, it?)))
-            .collect()
+        refusals.filter_map(|(name, it)| Some((name, it?))).collect()
     }
 }
 

@@ -18,42 +18,15 @@ const SHOWN: usize = 100_000;
 /// The templates by name.
 const TEMPLATES: [(&str, &str); 10] = [
     (PAGE, include_str!("../../templates/report/page.html")),
-    (
-        "addresses.html",
-        include_str!("../../templates/report/addresses.html"),
-    ),
-    (
-        "bars.html",
-        include_str!("../../templates/report/bars.html"),
-    ),
-    (
-        "change.html",
-        include_str!("../../templates/report/change.html"),
-    ),
-    (
-        "clusters.html",
-        include_str!("../../templates/report/clusters.html"),
-    ),
-    (
-        "findings.html",
-        include_str!("../../templates/report/findings.html"),
-    ),
-    (
-        "load.html",
-        include_str!("../../templates/report/load.html"),
-    ),
-    (
-        "paths.html",
-        include_str!("../../templates/report/paths.html"),
-    ),
-    (
-        "proofs.html",
-        include_str!("../../templates/report/proofs.html"),
-    ),
-    (
-        "trace.html",
-        include_str!("../../templates/report/trace.html"),
-    ),
+    ("addresses.html", include_str!("../../templates/report/addresses.html")),
+    ("bars.html", include_str!("../../templates/report/bars.html")),
+    ("change.html", include_str!("../../templates/report/change.html")),
+    ("clusters.html", include_str!("../../templates/report/clusters.html")),
+    ("findings.html", include_str!("../../templates/report/findings.html")),
+    ("load.html", include_str!("../../templates/report/load.html")),
+    ("paths.html", include_str!("../../templates/report/paths.html")),
+    ("proofs.html", include_str!("../../templates/report/proofs.html")),
+    ("trace.html", include_str!("../../templates/report/trace.html")),
 ];
 
 /// Returns the environment. An undefined value is false in a condition, and cannot be printed.
@@ -61,10 +34,7 @@ pub(super) fn environment() -> Result<Environment<'static>, HtmlError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    let syntax = SyntaxConfig::builder()
-        .lstrip_blocks(true)
-        .trim_blocks(true)
-        .build()?;
+    let syntax = SyntaxConfig::builder().lstrip_blocks(true).trim_blocks(true).build()?;
     environment.set_syntax(syntax);
     environment.set_formatter(write);
     environment.add_filter("prose", markup::prose);

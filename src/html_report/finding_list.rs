@@ -122,25 +122,12 @@ impl<'d> FindingList<'d> {
         let first = first(documents, &entries);
         let more = entries.len().saturating_sub(SHOWN);
         entries.truncate(SHOWN);
-        let of_nodes = entries
-            .iter()
-            .zip(1..)
-            .filter_map(|((finding, _), number)| {
-                Some((
-                    (finding.cluster.as_deref()?, finding.node.as_deref()?),
-                    number,
-                ))
-            });
+        let of_nodes = entries.iter().zip(1..).filter_map(|((finding, _), number)| {
+            Some(((finding.cluster.as_deref()?, finding.node.as_deref()?), number))
+        });
         let of_nodes = of_nodes.collect();
-        let mut groups =
-            [("error", "✗"), ("warning", "!"), ("notice", "i")].map(|(severity, sign)| {
-                FindingGroup {
-                    severity,
-                    sign,
-                    count: 0,
-                    bundles: Vec::new(),
-                }
-            });
+        let mut groups = [("error", "✗"), ("warning", "!"), ("notice", "i")]
+            .map(|(severity, sign)| FindingGroup { severity, sign, count: 0, bundles: Vec::new() });
         let numbered: Vec<(usize, RootFinding)> = (1..).zip(entries).collect();
         let key = |it: &(usize, RootFinding<'d>)| (it.1.0.rule.as_str(), it.1.0.cluster.as_deref());
         for bundle in numbered.chunk_by(|left, right| key(left) == key(right)) {
@@ -235,9 +222,7 @@ fn entries<'d>(findings: &[&'d PageFinding]) -> Vec<RootFinding<'d>> {
         }
     }
     let entries = first.into_iter();
-    entries
-        .map(|it| (it, consequences.remove(&it.as_cause()).unwrap_or_default()))
-        .collect()
+    entries.map(|it| (it, consequences.remove(&it.as_cause()).unwrap_or_default())).collect()
 }
 
 /// Returns the first cause of a finding, or itself.
@@ -259,22 +244,13 @@ fn root<'d>(
 impl<'d> FindingBundle<'d> {
     fn new(entries: &[(usize, RootFinding<'d>)]) -> Self {
         // One more than the limit takes a line anyway.
-        let unfolded = if entries.len() <= UNFOLDED + 1 {
-            entries.len()
-        } else {
-            UNFOLDED
-        };
+        let unfolded = if entries.len() <= UNFOLDED + 1 { entries.len() } else { UNFOLDED };
         let (shown, folded) = entries.split_at(unfolded);
         let views = |entries: &[(usize, RootFinding<'d>)]| {
-            let views = entries
-                .iter()
-                .map(|(number, it)| FindingView::new(*number, it));
+            let views = entries.iter().map(|(number, it)| FindingView::new(*number, it));
             views.collect()
         };
-        Self {
-            shown: views(shown),
-            folded: views(folded),
-        }
+        Self { shown: views(shown), folded: views(folded) }
     }
 }
 
@@ -283,10 +259,7 @@ impl<'d> FindingView<'d> {
         let shown = consequences
             .iter()
             .take(CONSEQUENCES)
-            .map(|it| Consequence {
-                subject: it.subject(),
-                message: &it.message,
-            });
+            .map(|it| Consequence { subject: it.subject(), message: &it.message });
         Self {
             number,
             rule: &finding.rule,

@@ -14,11 +14,8 @@ pub(super) struct PageIds {
 impl PageIds {
     /// Gives every cluster an id.
     pub(super) fn new(documents: &PageDocuments) -> Self {
-        let mut ids = Self {
-            taken: BTreeSet::new(),
-            clusters: BTreeMap::new(),
-            pairs: BTreeMap::new(),
-        };
+        let mut ids =
+            Self { taken: BTreeSet::new(), clusters: BTreeMap::new(), pairs: BTreeMap::new() };
         for name in documents.cluster_names() {
             let id = ids.take(&format!("cluster-{name}"));
             ids.clusters.insert(name.to_owned(), id);
@@ -29,8 +26,7 @@ impl PageIds {
     /// Gives a pair of clusters an id.
     pub(super) fn add_pair(&mut self, from: &str, to: &str) -> String {
         let id = self.take(&format!("pair-{from}-{to}"));
-        self.pairs
-            .insert((from.to_owned(), to.to_owned()), id.clone());
+        self.pairs.insert((from.to_owned(), to.to_owned()), id.clone());
         id
     }
 
@@ -50,9 +46,8 @@ impl PageIds {
         let is_safe = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
         let wanted = wanted.replace(|it| !is_safe(it), "_");
         let numbered = (2..).map(|it| format!("{wanted}-{it}"));
-        let mut free = std::iter::once(wanted.clone())
-            .chain(numbered)
-            .filter(|it| !self.taken.contains(it));
+        let mut free =
+            std::iter::once(wanted.clone()).chain(numbered).filter(|it| !self.taken.contains(it));
         let id = free.next().unwrap_or(wanted);
         self.taken.insert(id.clone());
         id

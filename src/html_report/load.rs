@@ -83,10 +83,7 @@ impl<'d> LoadBar<'d> {
             limits: limits
                 .iter()
                 .map(|(name, it)| {
-                    (
-                        name.as_str(),
-                        whole.map_or(0, |whole| rounded(it / whole * LENGTH)),
-                    )
+                    (name.as_str(), whole.map_or(0, |whole| rounded(it / whole * LENGTH)))
                 })
                 .collect(),
             limit,

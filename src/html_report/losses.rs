@@ -55,17 +55,8 @@ impl<'d> Losses<'d> {
             parts: survey.parts,
             is_moot: 0 < total.declared && total.working + total.assumed == 0,
             harmful: survey.harmful.len(),
-            shown: survey
-                .harmful
-                .iter()
-                .take(SHOWN)
-                .map(LossView::new)
-                .collect(),
-            unexamined: unexamined
-                .iter()
-                .take(UNEXAMINED)
-                .map(UnexaminedLoss::new)
-                .collect(),
+            shown: survey.harmful.iter().take(SHOWN).map(LossView::new).collect(),
+            unexamined: unexamined.iter().take(UNEXAMINED).map(UnexaminedLoss::new).collect(),
             more_unexamined: unexamined.len().saturating_sub(UNEXAMINED),
         })
     }

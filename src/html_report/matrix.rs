@@ -94,9 +94,7 @@ impl<'d> PathMatrix<'d> {
         let pairings = verification.pairings.iter();
         let clusters = documents.cluster_names();
         let source = MatrixSource {
-            pairings: pairings
-                .map(|it| ((it.from.as_str(), it.to.as_str()), it))
-                .collect(),
+            pairings: pairings.map(|it| ((it.from.as_str(), it.to.as_str()), it)).collect(),
             unread: unread(documents),
             clusters,
             ids,
@@ -118,11 +116,7 @@ impl<'d> PathMatrix<'d> {
         Some(Self {
             is_table: clusters <= TABLE,
             is_named: clusters <= NAMED,
-            margin: if clusters <= NAMED {
-                1 + longest.unwrap_or_default() / 2
-            } else {
-                0
-            },
+            margin: if clusters <= NAMED { 1 + longest.unwrap_or_default() / 2 } else { 0 },
             layers: layers.map(|it| source.layer(it)).collect(),
             legend: PathState::legend(&states).collect(),
             clusters: source.clusters,
@@ -138,20 +132,14 @@ fn unread(documents: &PageDocuments) -> BTreeSet<(&str, &str)> {
         let [left, right] = &it.clusters;
         [(left.as_str(), right.as_str()), (right, left)]
     });
-    pairs
-        .filter(|(from, to)| unread.contains(from) || unread.contains(to))
-        .collect()
+    pairs.filter(|(from, to)| unread.contains(from) || unread.contains(to)).collect()
 }
 
 impl<'d> MatrixSource<'d> {
     fn layer(&self, classes: Option<(&str, &str)>) -> MatrixLayer<'d> {
         let rows = self.clusters.iter().map(|from| MatrixRow {
             from,
-            cells: self
-                .clusters
-                .iter()
-                .map(|to| self.cell(from, to, classes))
-                .collect(),
+            cells: self.clusters.iter().map(|to| self.cell(from, to, classes)).collect(),
         });
         let label = classes.map(|(from, to)| format!("{from} → {to}"));
         let rows: Vec<MatrixRow> = rows.collect();
@@ -208,7 +196,5 @@ fn lines(rows: &[MatrixRow]) -> Vec<MatrixLine> {
         }
     }
     let lines = paths.into_iter();
-    lines
-        .map(|(state, path)| MatrixLine { state, path })
-        .collect()
+    lines.map(|(state, path)| MatrixLine { state, path }).collect()
 }

@@ -82,10 +82,7 @@ type ByPair<'d, T> = BTreeMap<(&'d str, &'d str), Vec<T>>;
 /// Returns the pairs of clusters with something to look at, the worst first.
 pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &mut PageIds) -> PairList<'d> {
     let Ok(verification) = &documents.verification else {
-        return PairList {
-            shown: Vec::new(),
-            more: 0,
-        };
+        return PairList { shown: Vec::new(), more: 0 };
     };
     let mut pairings: Vec<&PagePairing> = verification.pairings.iter().collect();
     pairings.retain(|it| it.state().is_trouble());
@@ -117,10 +114,7 @@ pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &mut PageIds) -> PairLi
             ..PairView::new(it, ids)
         }
     });
-    PairList {
-        shown: shown.collect(),
-        more,
-    }
+    PairList { shown: shown.collect(), more }
 }
 
 fn by_pair<'d, T: Copy>(
@@ -142,13 +136,7 @@ impl<'d> PairView<'d> {
         let state = pairing.state();
         let classes = pairing.classes.iter().map(|it| {
             let state = PathState::of(it.tally, pairing.linked);
-            PairClass {
-                from: &it.from,
-                to: &it.to,
-                state,
-                sign: state.sign(),
-                tally: it.tally,
-            }
+            PairClass { from: &it.from, to: &it.to, state, sign: state.sign(), tally: it.tally }
         });
         let total = pairing.total();
         Self {
@@ -188,10 +176,7 @@ impl<'d> FailureView<'d> {
             trace: trace.filter(|_| is_here),
             message: field("message"),
             help: field("help"),
-            shown_at: ids
-                .pair(from, to)
-                .filter(|_| !is_here)
-                .map(ToOwned::to_owned),
+            shown_at: ids.pair(from, to).filter(|_| !is_here).map(ToOwned::to_owned),
         }
     }
 }

@@ -92,11 +92,7 @@ impl PathState {
     /// Returns the legend of some states.
     pub(super) fn legend(used: &BTreeSet<Self>) -> impl Iterator<Item = StateLegend> {
         let used = Self::ALL.into_iter().filter(|it| used.contains(it));
-        used.map(|state| StateLegend {
-            state,
-            sign: state.sign(),
-            word: state.words(),
-        })
+        used.map(|state| StateLegend { state, sign: state.sign(), word: state.words() })
     }
 }
 

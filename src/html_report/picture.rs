@@ -28,15 +28,10 @@ impl PagePicture {
             "",
             1,
         );
-        let width = svg
-            .split_once(" width=\"")
-            .and_then(|it| it.1.split_once('"'));
+        let width = svg.split_once(" width=\"").and_then(|it| it.1.split_once('"'));
         let width: Option<u32> = width.and_then(|it| it.0.parse().ok());
-        Some(Self {
-            is_fitted: width.is_some_and(|it| FITTED.contains(&it)),
-            svg,
-        })
-        .filter(|it| it.svg.len() <= LARGEST && has_more_than_a_matrix(&it.svg))
+        Some(Self { is_fitted: width.is_some_and(|it| FITTED.contains(&it)), svg })
+            .filter(|it| it.svg.len() <= LARGEST && has_more_than_a_matrix(&it.svg))
     }
 }
 

@@ -51,11 +51,7 @@ pub(super) fn all(documents: &PageDocuments) -> RangeClaims<'_> {
         (Some(left), Some(right)) => left.is_beside(right),
         _ => false,
     });
-    RangeClaims {
-        all,
-        of_nodes: of_nodes(documents),
-        overlaps,
-    }
+    RangeClaims { all, of_nodes: of_nodes(documents), overlaps }
 }
 
 /// Returns the ranges that nodes use. A snapshot has no length for internal addresses: a LAN is at least as large as most.
@@ -102,11 +98,7 @@ impl<'d> RangeClaims<'d> {
     pub(super) fn shared(&self) -> BTreeSet<Cidr> {
         let shared = self.overlapping().map(|[left, right]| {
             // Of two ranges that overlap, one contains the other.
-            if left.range.contains(right.range) {
-                right.range
-            } else {
-                left.range
-            }
+            if left.range.contains(right.range) { right.range } else { left.range }
         });
         shared.collect()
     }

@@ -33,10 +33,7 @@ pub(super) fn all<'d>(findings: &FindingList<'d>) -> Vec<RuleNote<'d>> {
         RuleNote {
             name,
             sections: sections
-                .map(|it| NoteSection {
-                    title: it.title,
-                    text: blocks(it.text),
-                })
+                .map(|it| NoteSection { title: it.title, text: blocks(it.text) })
                 .collect(),
         }
     });

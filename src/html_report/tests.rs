@@ -21,9 +21,7 @@ fn cluster(name: &str, range: &str) -> Value {
 /// Returns the answers about clusters that are all linked, of which the first reaches no other.
 fn answers(names: &[&str]) -> MeshAnswers {
     let pairs = || {
-        let pairs = names
-            .iter()
-            .flat_map(|from| names.iter().map(move |to| (*from, *to)));
+        let pairs = names.iter().flat_map(|from| names.iter().map(move |to| (*from, *to)));
         pairs.filter(|(from, to)| from != to)
     };
     let works = |name: &str| u64::from(name != names[0]);
@@ -46,14 +44,10 @@ fn answers(names: &[&str]) -> MeshAnswers {
         })
     };
     let cause = json!({ "rule": "no-route", "cluster": names[0] });
-    let findings = [
-        finding("unreached-pods", "notice", cause),
-        finding("no-route", "error", Value::Null),
-    ];
-    let graph = names
-        .iter()
-        .zip(1..)
-        .map(|(name, number)| cluster(name, &format!("10.{number}.0.0/16")));
+    let findings =
+        [finding("unreached-pods", "notice", cause), finding("no-route", "error", Value::Null)];
+    let graph =
+        names.iter().zip(1..).map(|(name, number)| cluster(name, &format!("10.{number}.0.0/16")));
     MeshAnswers {
         validation: json!({ "kind": "Report", "findings": [] }).to_string(),
         verification: Ok(json!({
@@ -104,10 +98,7 @@ fn every_id_is_there_once_and_every_link_leads_to_one() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), count);
-    assert!(
-        ids.contains(&"pair-a-b-c") && ids.contains(&"pair-a-b-c-2"),
-        "{ids:?}"
-    );
+    assert!(ids.contains(&"pair-a-b-c") && ids.contains(&"pair-a-b-c-2"), "{ids:?}");
     for href in values(&page, "href") {
         assert!(ids.contains(&href.strip_prefix('#').unwrap()), "{href}");
     }
@@ -160,10 +151,7 @@ fn a_document_of_another_form_is_an_error() {
     let mut answers = answers(&["east", "west"]);
     answers.graph = Ok(json!({ "kind": "Graph" }).to_string());
     let error = page(&answers).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "cannot read the document of `clustermesh graph`"
-    );
+    assert_eq!(error.to_string(), "cannot read the document of `clustermesh graph`");
 }
 
 #[test]

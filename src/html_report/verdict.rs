@@ -134,10 +134,7 @@ fn sentence(documents: &PageDocuments) -> String {
             format!("All {declared} declared paths{between} work in both directions.")
         }
         (declared, working, 0) => {
-            format!(
-                "{} of {declared} declared paths{between} fail.",
-                declared - working
-            )
+            format!("{} of {declared} declared paths{between} fail.", declared - working)
         }
         (declared, working, assumed) if declared == working + assumed => format!(
             "{working} of {declared} declared paths{between} work in both directions, and {assumed} more are assumed to work."
@@ -156,11 +153,7 @@ fn points(
     cut_off: &[CutOffCluster],
 ) -> Vec<String> {
     let mut points = Vec::new();
-    let refused = documents
-        .findings
-        .iter()
-        .filter(|it| it.rank() == 0)
-        .count();
+    let refused = documents.findings.iter().filter(|it| it.rank() == 0).count();
     let errors = findings.count("error");
     if 0 < refused {
         let of = if refused < errors {
@@ -175,18 +168,13 @@ fn points(
     let isolated = cut_off.iter().filter(|it| !it.is_unknown).count();
     if 0 < isolated {
         let verb = if isolated == 1 { "is" } else { "are" };
-        points.push(format!(
-            "{} {verb} cut off",
-            text::count(isolated, "cluster")
-        ));
+        points.push(format!("{} {verb} cut off", text::count(isolated, "cluster")));
     }
     let unread = documents.unread().count();
     if 0 < unread {
         let has = if unread == 1 { "has" } else { "have" };
         let clusters = text::count(unread, "cluster");
-        points.push(format!(
-            "{clusters} {has} no usable snapshot and cannot be checked"
-        ));
+        points.push(format!("{clusters} {has} no usable snapshot and cannot be checked"));
     }
     if let Ok(verification) = &documents.verification {
         points.extend(of_proof(verification));

@@ -30,21 +30,14 @@ impl SegmentAddresses<'_> {
     /// Returns all of them.
     pub(super) fn all(&self) -> impl Iterator<Item = Cidr> {
         let hosts = self.wireguard.iter().chain(&self.hosts);
-        hosts
-            .copied()
-            .map(Cidr::host)
-            .chain(self.pods.iter().copied())
+        hosts.copied().map(Cidr::host).chain(self.pods.iter().copied())
     }
 }
 
 impl CarriedRanges {
     /// Returns those that an entry declares.
     pub(super) fn new(entry: &Entry, segments: &[SegmentAddresses]) -> Self {
-        let Entry {
-            advertise,
-            networks,
-            ..
-        } = entry;
+        let Entry { advertise, networks, .. } = entry;
         match networks {
             Networks::Typed { .. } => Self {
                 pods: cidrs(advertise.carried_pods(networks).iter()),
@@ -61,9 +54,7 @@ impl CarriedRanges {
                 let pods: Vec<Cidr> = pods.filter(|_| is_declared).collect();
                 let networks = pods.iter().copied();
                 Self {
-                    networks: networks
-                        .filter(|it| is_network(entry, *it, segments))
-                        .collect(),
+                    networks: networks.filter(|it| is_network(entry, *it, segments)).collect(),
                     pods,
                     subnet: subnet.filter(|_| is_carrier),
                 }

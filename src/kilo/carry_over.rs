@@ -40,9 +40,7 @@ pub fn carry_over(previous: &Snapshot, current: &mut Snapshot) -> Vec<String> {
 }
 
 fn has_key(node: &Node) -> bool {
-    node.annotations
-        .get(annotation::KEY)
-        .is_some_and(|key| !key.is_empty())
+    node.annotations.get(annotation::KEY).is_some_and(|key| !key.is_empty())
 }
 
 fn restore(before: &Node, node: &mut Node) {

@@ -61,16 +61,13 @@ impl ClusterNode<'_> {
     /// Returns where the node can be dialled, as far as its snapshot shows: the endpoints in its
     /// annotations, and all its addresses on the port on which its WireGuard listens.
     pub fn doors(&self) -> impl Iterator<Item = (IpAddr, Option<u16>)> {
-        let annotated = [
-            annotation::FORCE_ENDPOINT,
-            annotation::ENDPOINT,
-            annotation::CLUSTERMESH_ENDPOINT,
-        ]
-        .into_iter()
-        .filter_map(|key| {
-            let endpoint = endpoint(self.node.annotations.get(key)?).ok()?;
-            Some((endpoint.address()?, Some(endpoint.port.get())))
-        });
+        let annotated =
+            [annotation::FORCE_ENDPOINT, annotation::ENDPOINT, annotation::CLUSTERMESH_ENDPOINT]
+                .into_iter()
+                .filter_map(|key| {
+                    let endpoint = endpoint(self.node.annotations.get(key)?).ok()?;
+                    Some((endpoint.address()?, Some(endpoint.port.get())))
+                });
         let port = self.kilo.endpoint.as_ref().map(|it| it.port.get());
         let reported = self
             .node
@@ -125,12 +122,8 @@ impl<'a> Cluster<'a> {
             carried: CarriedRanges::default(),
             family: None,
         };
-        let groups: Vec<SegmentGroup> = cluster
-            .segments
-            .formed
-            .iter()
-            .filter_map(|segment| cluster.group(segment))
-            .collect();
+        let groups: Vec<SegmentGroup> =
+            cluster.segments.formed.iter().filter_map(|segment| cluster.group(segment)).collect();
         let addresses: Vec<SegmentAddresses> = groups.iter().map(SegmentGroup::addresses).collect();
         let carried = CarriedRanges::new(entry, &addresses);
         (cluster.shared, cluster.family) = (cluster.shared(&addresses), cluster.family());
@@ -164,11 +157,7 @@ impl<'a> Cluster<'a> {
     /// leader of a segment has a `WireGuard` address.
     fn shared(&self, segments: &[SegmentAddresses]) -> Vec<Cidr> {
         let allowed = match &self.entry.networks {
-            Networks::Typed {
-                services,
-                additional,
-                ..
-            } => {
+            Networks::Typed { services, additional, .. } => {
                 let ranges = services.iter().chain(additional);
                 return ranges.map(|range| range.cidr).collect();
             }
@@ -246,9 +235,8 @@ impl<'a> SegmentGroup<'_, 'a> {
     /// selected: the pod CIDR of a single selected node does not decide what the range of all pods is for.
     fn addresses(&self) -> SegmentAddresses<'a> {
         let selected = self.selected.iter();
-        let hosts = selected
-            .clone()
-            .flat_map(|it| node_checks::internal_addresses(it.node, &it.kilo));
+        let hosts =
+            selected.clone().flat_map(|it| node_checks::internal_addresses(it.node, &it.kilo));
         let showing = self.selected.iter().chain([&self.leader]);
         let pods = showing.flat_map(|it| it.checked.pods.iter().flat_map(|it| &it.used));
         SegmentAddresses {
@@ -274,9 +262,7 @@ fn vote(nodes: &[ClusterNode]) -> Option<Granularity> {
     let voters = voters(nodes);
     let choices = [Granularity::Location, Granularity::Full, Granularity::Cross];
     choices.into_iter().find(|&choice| {
-        let agreeing = voters
-            .iter()
-            .filter(|it| it.kilo.granularity == Some(choice));
+        let agreeing = voters.iter().filter(|it| it.kilo.granularity == Some(choice));
         voters.len() < 2 * agreeing.count()
     })
 }
@@ -287,9 +273,7 @@ fn vote(nodes: &[ClusterNode]) -> Option<Granularity> {
 /// declared does not matter here, so that a mistake in a range does not look like another
 /// granularity.
 fn voters<'n, 'a>(nodes: &'n [ClusterNode<'a>]) -> Vec<&'n ClusterNode<'a>> {
-    let sound = nodes
-        .iter()
-        .filter(|it| !it.kilo.stale && it.checked.is_sound());
+    let sound = nodes.iter().filter(|it| !it.kilo.stale && it.checked.is_sound());
     let sound: Vec<&ClusterNode> = sound.collect();
     if !sound.is_empty() {
         return sound;

@@ -53,10 +53,7 @@ pub fn rivals<'c, 'a>(cluster: &'c Cluster<'a>) -> Vec<&'c ClusterNode<'a>> {
         // The next leader of a location gets the address of the last one.
         let mut addresses = BTreeSet::new();
         let is_other = |it: &&ClusterNode| addresses.insert(it.kilo.wireguard_ip());
-        members
-            .filter(is_holder)
-            .filter(is_other)
-            .collect::<Vec<_>>()
+        members.filter(is_holder).filter(is_other).collect::<Vec<_>>()
     });
     let rivals = holders.find(|it| 1 < it.len()).unwrap_or_default();
     let are_too_many = 2 < rivals.len() || fitting_label(cluster).is_some();

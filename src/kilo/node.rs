@@ -186,9 +186,7 @@ impl KiloNode {
 
     /// Returns its pod CIDRs, that which Kilo reads first.
     pub fn pods(&self) -> impl Iterator<Item = Cidr> {
-        self.pod_cidr
-            .into_iter()
-            .chain(self.further_pod_cidrs.iter().copied())
+        self.pod_cidr.into_iter().chain(self.further_pod_cidrs.iter().copied())
     }
 
     /// Returns whether its endpoint is a name, which Kilo resolves before it elects leaders.
@@ -210,10 +208,7 @@ impl KiloNode {
     /// A name counts as not, since nothing resolves it here; `kgctl` reads it the same way.
     pub fn has_public_endpoint(&self) -> bool {
         match &self.endpoint {
-            Some(Endpoint {
-                host: Host::Ip(address),
-                ..
-            }) => !is_private(*address),
+            Some(Endpoint { host: Host::Ip(address), .. }) => !is_private(*address),
             _ => false,
         }
     }
@@ -224,10 +219,7 @@ impl WireguardAddress {
         match text.filter(|text| !text.is_empty()) {
             None => Self::None,
             Some(text) => text.parse().map_or_else(
-                |error| Self::Malformed {
-                    text: text.to_owned(),
-                    error,
-                },
+                |error| Self::Malformed { text: text.to_owned(), error },
                 Self::Announced,
             ),
         }
@@ -285,14 +277,8 @@ fn internal(forced: Option<&str>, found: Option<&str>) -> (InternalIp, Option<Ci
         return (InternalIp::Disabled, None);
     }
     let interface = |text: &str| text.parse::<Interface>().ok();
-    match forced
-        .and_then(interface)
-        .or_else(|| found.and_then(interface))
-    {
-        Some(interface) => (
-            InternalIp::Known(interface.address),
-            Some(interface.network),
-        ),
+    match forced.and_then(interface).or_else(|| found.and_then(interface)) {
+        Some(interface) => (InternalIp::Known(interface.address), Some(interface.network)),
         None => (InternalIp::Unknown, None),
     }
 }

@@ -76,10 +76,8 @@ impl NodeChecks {
             self.pods,
             Err(ExcludedReason::NoPodCidr | ExcludedReason::PodCidrInvalid { .. })
         );
-        let bad_wireguard = matches!(
-            self.wireguard,
-            Err(ExcludedReason::WireguardIpInvalid { .. })
-        );
+        let bad_wireguard =
+            matches!(self.wireguard, Err(ExcludedReason::WireguardIpInvalid { .. }));
         !no_pod_cidr && !bad_wireguard && self.key.is_ok() && self.endpoint.is_ok()
     }
 }
@@ -106,13 +104,7 @@ pub fn candidate(
         return Err(ExcludedReason::NoEndpoint(entry.endpoint_from.clone()));
     }
     let name = node.name.parse().map_err(ExcludedReason::NameInvalid)?;
-    Ok(Checked {
-        name,
-        wireguard,
-        key,
-        endpoint,
-        origin,
-    })
+    Ok(Checked { name, wireguard, key, endpoint, origin })
 }
 
 /// Returns the pod CIDRs of a node; the first one decides whether it can take part.
@@ -121,23 +113,14 @@ fn pod_cidrs(entry: &Entry, node: &Node) -> Result<PodCidrs, ExcludedReason> {
         Networks::Typed { pods, .. } => pods,
         Networks::Flat { allowed } => allowed,
     };
-    let (first, rest) = node
-        .pod_cidrs
-        .split_first()
-        .ok_or(ExcludedReason::NoPodCidr)?;
+    let (first, rest) = node.pod_cidrs.split_first().ok_or(ExcludedReason::NoPodCidr)?;
     let cidr: Cidr = first
         .parse()
-        .map_err(|error| ExcludedReason::PodCidrInvalid {
-            text: first.clone(),
-            error,
-        })?;
+        .map_err(|error| ExcludedReason::PodCidrInvalid { text: first.clone(), error })?;
     if !is_within(pool, cidr) {
         return Err(ExcludedReason::PodCidrOutOfRange { cidr });
     }
-    let mut pods = PodCidrs {
-        used: vec![cidr],
-        withheld: Vec::new(),
-    };
+    let mut pods = PodCidrs { used: vec![cidr], withheld: Vec::new() };
     for text in rest.iter().take(POD_CIDRS) {
         match further_pod_cidr(pool, &pods.used, text) {
             Ok(cidr) => pods.used.push(cidr),
@@ -182,20 +165,19 @@ fn wireguard_ip(entry: &Entry, kilo: &KiloNode) -> Result<IpAddr, ExcludedReason
 
 fn public_key(node: &Node) -> Result<PublicKey, ExcludedReason> {
     let text = present(node, annotation::KEY).ok_or(ExcludedReason::NoPublicKey)?;
-    text.parse()
-        .map_err(|error: KeyError| ExcludedReason::PublicKeyInvalid {
-            text: text.to_owned(),
-            error,
-        })
+    text.parse().map_err(|error: KeyError| ExcludedReason::PublicKeyInvalid {
+        text: text.to_owned(),
+        error,
+    })
 }
 
 /// Returns the endpoint of the first source that has one; a malformed one is not passed over.
 fn endpoint(entry: &Entry, node: &Node) -> Result<Option<(Endpoint, Origin)>, ExcludedReason> {
     for source in &entry.endpoint_from {
         let found = match source {
-            EndpointSource::Annotation => ENDPOINT_ANNOTATIONS
-                .into_iter()
-                .find_map(|key| annotated(node, key)),
+            EndpointSource::Annotation => {
+                ENDPOINT_ANNOTATIONS.into_iter().find_map(|key| annotated(node, key))
+            }
             EndpointSource::Kilo => annotated(node, annotation::ENDPOINT),
             EndpointSource::ExternalIP => reported(entry, node, AddressKind::ExternalIP),
             EndpointSource::InternalIP => reported(entry, node, AddressKind::InternalIP),
@@ -233,29 +215,19 @@ fn reported(entry: &Entry, node: &Node, kind: AddressKind) -> Option<FoundEndpoi
         .filter_map(|it| it.address.parse().ok())
         .map(|address: IpAddr| address.to_canonical())
         .collect();
-    let address = *addresses
-        .iter()
-        .find(|address| address.is_ipv4())
-        .or(addresses.first())?;
+    let address = *addresses.iter().find(|address| address.is_ipv4()).or(addresses.first())?;
     Some(FoundEndpoint {
         origin: match kind {
             AddressKind::ExternalIP => Origin::ExternalIP,
             AddressKind::InternalIP => Origin::InternalIP,
         },
         text: address.to_string(),
-        endpoint: Ok(Endpoint {
-            host: Host::Ip(address),
-            port: entry.port,
-        }),
+        endpoint: Ok(Endpoint { host: Host::Ip(address), port: entry.port }),
     })
 }
 
 fn dialable(entry: &Entry, found: FoundEndpoint) -> Result<Endpoint, ExcludedReason> {
-    let FoundEndpoint {
-        origin,
-        text,
-        endpoint,
-    } = found;
+    let FoundEndpoint { origin, text, endpoint } = found;
     endpoint
         .and_then(|endpoint| endpoint.check().map(|()| endpoint))
         .map_err(EndpointProblem::Endpoint)
@@ -263,11 +235,7 @@ fn dialable(entry: &Entry, found: FoundEndpoint) -> Result<Endpoint, ExcludedRea
             Host::Dns(name) if !entry.declares_domain(name) => Err(EndpointProblem::UndeclaredName),
             _ => Ok(endpoint),
         })
-        .map_err(|error| ExcludedReason::EndpointInvalid {
-            origin,
-            text,
-            error,
-        })
+        .map_err(|error| ExcludedReason::EndpointInvalid { origin, text, error })
 }
 
 /// Returns why a node that Kilo does not count is left out: what a check finds, else why Kilo
@@ -318,10 +286,7 @@ fn all_internal_addresses(node: &Node, kilo: &KiloNode) -> Vec<IpAddr> {
         .filter(|it| it.kind == AddressKind::InternalIP)
         .filter_map(|it| it.address.parse::<IpAddr>().ok())
         .map(|address| address.to_canonical());
-    kilo.internal_address()
-        .into_iter()
-        .chain(reported)
-        .collect()
+    kilo.internal_address().into_iter().chain(reported).collect()
 }
 
 fn is_within(pool: &[Range], cidr: Cidr) -> bool {

@@ -53,11 +53,7 @@ impl NodeNetworks {
             .annotations
             .get(annotation::INTERNAL_IP)
             .and_then(|text| text.parse::<Interface>().ok())
-            .map(|it| {
-                Some(it.network)
-                    .filter(is_believable)
-                    .unwrap_or(Cidr::host(it.address))
-            });
+            .map(|it| Some(it.network).filter(is_believable).unwrap_or(Cidr::host(it.address)));
         let reported: Vec<IpAddr> = node
             .addresses
             .iter()
@@ -68,10 +64,7 @@ impl NodeNetworks {
         // A LAN that a person forced counts if Kubernetes reports an address in it.
         let confirmed = lan.filter(|lan| reported.iter().any(|it| lan.holds(*it)));
         let hosts = reported.iter().copied().map(Cidr::host);
-        Self {
-            lan,
-            found: found.into_iter().chain(confirmed).chain(hosts).collect(),
-        }
+        Self { lan, found: found.into_iter().chain(confirmed).chain(hosts).collect() }
     }
 
     /// Returns whether the node is where a range lies.
@@ -88,10 +81,7 @@ impl<'s> FromIterator<(NodeId, &'s NodeNetworks)> for NetworksOfNodes {
             found.extend(networks.found.iter().map(|range| (*range, node)));
             lans.extend(networks.lan.map(|lan| (lan, node)));
         }
-        Self {
-            found: found.into_iter().collect(),
-            lans: lans.into_iter().collect(),
-        }
+        Self { found: found.into_iter().collect(), lans: lans.into_iter().collect() }
     }
 }
 

@@ -273,11 +273,7 @@ fn undecodable(field: &'static str, wanted: &'static str, value: &Value) -> Refu
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "an object".to_owned(),
     };
-    Refusal::Undecodable {
-        field,
-        wanted,
-        found,
-    }
+    Refusal::Undecodable { field, wanted, found }
 }
 
 #[cfg(test)]

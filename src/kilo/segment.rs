@@ -64,11 +64,7 @@ pub fn segments(nodes: &Nodes<&KiloNode>, granularity: Granularity) -> Cut {
     });
     let mut formed: Vec<Segment> = shared.chain(own).collect();
     formed.sort_by(|a, b| a.key.cmp(&b.key));
-    Cut {
-        granularity,
-        formed,
-        unready,
-    }
+    Cut { granularity, formed, unready }
 }
 
 /// Returns the only member with a WireGuard address: only a leader has one, so that Kilo has decided.
@@ -135,12 +131,7 @@ mod tests {
             .formed
             .iter()
             .map(|it| {
-                format!(
-                    "{} {} of {:?}",
-                    it.key,
-                    nodes[it.leader.index()].0,
-                    names(&it.members)
-                )
+                format!("{} {} of {:?}", it.key, nodes[it.leader.index()].0, names(&it.members))
             })
             .collect()
     }
@@ -180,11 +171,7 @@ mod tests {
         let segments = segments(&borrowed(&nodes), Granularity::Location);
         let unready: Vec<usize> = segments.unready.iter().map(|it| it.index()).collect();
         assert_eq!(unready, [0, 1, 2]);
-        assert_eq!(
-            segments.formed.len(),
-            2,
-            "d for all of them, and e by itself"
-        );
+        assert_eq!(segments.formed.len(), 2, "d for all of them, and e by itself");
     }
 
     #[test]

@@ -108,10 +108,7 @@ impl KiloTopology {
     /// Forms the cluster of the nodes that Kilo counts, location ranges still unfiltered: that takes
     /// the Peers.
     pub fn form(kilos: &Nodes<Arc<KiloNode>>, cut: &Cut) -> Self {
-        let mut nodes = kilos.map(|kilo| TopologyNode {
-            kilo: Arc::clone(kilo),
-            segment: None,
-        });
+        let mut nodes = kilos.map(|kilo| TopologyNode { kilo: Arc::clone(kilo), segment: None });
         // A node that is a segment of its own is formed even if Kilo ignores it now.
         let mut segments: Vec<TopologySegment> = cut
             .formed
@@ -127,13 +124,7 @@ impl KiloTopology {
                 nodes[member].segment = Some(id);
             }
         }
-        Self {
-            granularity: cut.granularity,
-            nodes,
-            segments,
-            subnet,
-            is_exhausted,
-        }
+        Self { granularity: cut.granularity, nodes, segments, subnet, is_exhausted }
     }
 
     /// Returns the node that leads a segment.
@@ -164,9 +155,7 @@ impl KiloTopology {
 
     /// Returns whether any node wants something behind it reached.
     pub fn has_location_ranges(&self) -> bool {
-        self.segments
-            .iter()
-            .any(|it| !it.location_ranges.is_empty())
+        self.segments.iter().any(|it| !it.location_ranges.is_empty())
     }
 }
 
@@ -244,10 +233,9 @@ fn number(
             continue;
         };
         segment.wireguard_ip = match announced {
-            Some(announced) if announced.address != computed => WireguardIp::Ambiguous {
-                computed,
-                announced: announced.address,
-            },
+            Some(announced) if announced.address != computed => {
+                WireguardIp::Ambiguous { computed, announced: announced.address }
+            }
             _ => WireguardIp::Certain(computed),
         };
     }

@@ -33,10 +33,7 @@ impl Kustomization {
         let resources: Vec<(String, Range<usize>)> = items.iter().filter_map(resource).collect();
         let names: Vec<&str> = resources.iter().map(|(name, _)| name.as_str()).collect();
         let ours = template::kustomization(&names);
-        Ok(Self {
-            is_ours: ours.is_ok_and(|it| it == text),
-            resources,
-        })
+        Ok(Self { is_ours: ours.is_ok_and(|it| it == text), resources })
     }
 }
 
@@ -65,10 +62,7 @@ mod tests {
         let named = edited.resources.iter().map(|(_, at)| &text[at.clone()]);
         assert!(!edited.is_ours);
         assert_eq!(named.collect::<Vec<_>>(), ["m--a.yaml", "\"b\""]);
-        assert_eq!(
-            read("resources: *\n".trim_end_matches(" *\n")).resources,
-            []
-        );
+        assert_eq!(read("resources: *\n".trim_end_matches(" *\n")).resources, []);
         assert!(Kustomization::read("resources: [").is_err());
     }
 }

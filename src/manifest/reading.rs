@@ -103,9 +103,7 @@ pub fn reading(text: &str) -> Reading {
 
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
-    let body = text
-        .strip_prefix(HEADER)
-        .and_then(|it| it.strip_prefix('\n'));
+    let body = text.strip_prefix(HEADER).and_then(|it| it.strip_prefix('\n'));
     let mut start = body.map_or(0, |body| text.len() - body.len());
     let mut edited = body.is_none().then(|| line_at(text, 0));
     let mut seen = 0;
@@ -181,9 +179,7 @@ fn document(text: &str) -> &str {
 fn line_at(text: &str, offset: usize) -> Range<usize> {
     let offset = offset.min(text.len());
     let start = text[..offset].rfind('\n').map_or(0, |end| end + 1);
-    let end = text[offset..]
-        .find('\n')
-        .map_or(text.len(), |end| offset + end);
+    let end = text[offset..].find('\n').map_or(text.len(), |end| offset + end);
     let line = text.get(start..end).unwrap_or_default();
     end - line.trim_start_matches(' ').len()..end
 }
@@ -195,9 +191,7 @@ fn loose(reading: &mut Reading, text: &str, start: usize) {
         Err(broken) => {
             let problem = broken.problems.first();
             let place = problem.and_then(|it| it.labels.first());
-            let bytes = place
-                .and_then(|label| broken.source.locate(&label.place))
-                .unwrap_or(0..0);
+            let bytes = place.and_then(|label| broken.source.locate(&label.place)).unwrap_or(0..0);
             let message = |it: &Finding| it.message.to_string();
             reading.oddities.push(Oddity::Unreadable {
                 bytes: start + bytes.start..start + bytes.end,
@@ -242,15 +236,10 @@ fn old_peer(reading: &mut Reading, node: &TreeNode, value: &Value, start: usize)
         dialled: spec.as_ref().ok().and_then(|it| it.dialled()?.address()),
         bytes: start + bytes.start..start + bytes.end,
     };
-    let bad_label = loose
-        .labels
-        .as_object()
-        .into_iter()
-        .flatten()
-        .find(|(_, value)| {
-            let text = value.as_str();
-            !text.is_some_and(is_label_value)
-        });
+    let bad_label = loose.labels.as_object().into_iter().flatten().find(|(_, value)| {
+        let text = value.as_str();
+        !text.is_some_and(is_label_value)
+    });
     let fault = spec.err();
     let why = match (bad_label, fault) {
         _ if !is_dns_subdomain(&peer.name) => Some(Unfit::Name),

@@ -41,12 +41,7 @@ pub(super) fn settle_keys<'s>(
     drafts: Vec<CandidateDraft<'s>>,
     survey: &mut NodeSurvey,
 ) -> Vec<CandidateDraft<'s>> {
-    settle(
-        drafts,
-        survey,
-        |draft| draft.key,
-        ExcludedReason::DuplicateKey,
-    )
+    settle(drafts, survey, |draft| draft.key, ExcludedReason::DuplicateKey)
 }
 
 /// Leaves out all but the first candidate, by name, of those that share an identity.
@@ -97,9 +92,7 @@ pub(super) fn settle_pod_cidrs<'s>(
             survey.exclude_segment(draft.segment, reason);
         }
         let excluded = &survey.excluded;
-        draft
-            .members
-            .retain(|(node, _)| !excluded.contains_key(node));
+        draft.members.retain(|(node, _)| !excluded.contains_key(node));
     }
     drafts.retain(|draft| survey.speaks(draft));
     drafts
@@ -112,10 +105,8 @@ pub(super) fn overlaps_of_excluded(
     drafts: &[CandidateDraft],
     survey: &NodeSurvey,
 ) -> Vec<PodOverlap> {
-    let given: BTreeSet<NodeId> = drafts
-        .iter()
-        .flat_map(|draft| draft.members.iter().map(|it| it.0))
-        .collect();
+    let given: BTreeSet<NodeId> =
+        drafts.iter().flat_map(|draft| draft.members.iter().map(|it| it.0)).collect();
     let claims = drafts.iter().flat_map(pod_claims);
     losses(claims.chain(survey.excluded_pod_claims(&given)).collect())
         .into_values()
@@ -249,9 +240,7 @@ impl PodOwners {
         // A range inside another one now belongs to the same segment, so the wider one is
         // sufficient.
         claims.dedup_by(|later, earlier| earlier.0.contains(later.0));
-        Self {
-            by_first: claims.into_iter().map(|it| (it.0.first(), it)).collect(),
-        }
+        Self { by_first: claims.into_iter().map(|it| (it.0.first(), it)).collect() }
     }
 
     /// Returns the pod CIDR of another segment that holds `address`, and its node.
@@ -268,9 +257,7 @@ impl CandidateDraft<'_> {
         let wireguard = self.wireguard.map(|it| (self.leader, it));
         let mut routes: Vec<(NodeId, IpAddr)> = wireguard.into_iter().collect();
         for &(node, _) in self.addressed(survey) {
-            let ClusterNode {
-                node: read, kilo, ..
-            } = &survey.nodes[node];
+            let ClusterNode { node: read, kilo, .. } = &survey.nodes[node];
             for address in node_checks::internal_addresses(read, kilo) {
                 if is_declared(survey.entry, address) {
                     routes.push((node, address));
@@ -289,9 +276,7 @@ impl CandidateDraft<'_> {
     /// Reports internal addresses that are declared, but the second of their family.
     fn lose_second_addresses(&self, survey: &mut NodeSurvey) {
         for &(node, _) in self.addressed(survey) {
-            let ClusterNode {
-                node: read, kilo, ..
-            } = &survey.nodes[node];
+            let ClusterNode { node: read, kilo, .. } = &survey.nodes[node];
             let used = node_checks::internal_addresses(read, kilo);
             for address in node_checks::second_addresses(read, kilo) {
                 if is_declared(survey.entry, address) {
@@ -361,16 +346,9 @@ impl NodeSurvey<'_> {
         };
         let formed = self.cluster.segments.formed.iter();
         let members = formed.flat_map(|it| it.members.iter().map(|node| (*node, it.leader)));
-        members
-            .filter(move |(node, _)| is_meant(node))
-            .filter_map(|(node, segment)| {
-                Some(PodClaim {
-                    cidr: self.nodes[node].kilo.pod_cidr?,
-                    node,
-                    segment,
-                    first: true,
-                })
-            })
+        members.filter(move |(node, _)| is_meant(node)).filter_map(|(node, segment)| {
+            Some(PodClaim { cidr: self.nodes[node].kilo.pod_cidr?, node, segment, first: true })
+        })
     }
 
     fn lose_pod_cidr(&mut self, claim: PodClaim, winner: PodClaim) {
@@ -378,11 +356,7 @@ impl NodeSurvey<'_> {
         if claim.first {
             self.exclude(
                 claim.node,
-                ExcludedReason::PodCidrTaken {
-                    cidr: claim.cidr,
-                    other: winner.cidr,
-                    node,
-                },
+                ExcludedReason::PodCidrTaken { cidr: claim.cidr, other: winner.cidr, node },
             );
         } else {
             let other = winner.cidr;

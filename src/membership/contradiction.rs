@@ -9,11 +9,8 @@ use crate::place::Place;
 /// Returns the lines of an entry that more than half of its nodes contradict.
 pub(super) fn contradictions(cluster: &Cluster) -> Vec<Contradiction> {
     let entry = cluster.entry;
-    let selected: Vec<&ClusterNode> = cluster
-        .nodes
-        .iter()
-        .filter(|it| entry.selector.matches(&it.node.labels))
-        .collect();
+    let selected: Vec<&ClusterNode> =
+        cluster.nodes.iter().filter(|it| entry.selector.matches(&it.node.labels)).collect();
     let place = &entry.place;
     let (pods, wireguard) = match &entry.networks {
         Networks::Typed { .. } => (place.key("podCIDRs"), place.key("wireguardCIDR")),
@@ -34,10 +31,7 @@ pub(super) fn contradictions(cluster: &Cluster) -> Vec<Contradiction> {
 
 fn pod_ranges(nodes: &[&ClusterNode], place: Place) -> Option<Contradiction> {
     let is_outside = |it: &&&ClusterNode| {
-        matches!(
-            it.checked.pods,
-            Err(ExcludedReason::PodCidrOutOfRange { .. })
-        )
+        matches!(it.checked.pods, Err(ExcludedReason::PodCidrOutOfRange { .. }))
     };
     let outside = nodes.iter().filter(is_outside).count();
     contradiction(Contradicted::PodRanges, place, outside, nodes.len())
@@ -47,10 +41,7 @@ fn pod_ranges(nodes: &[&ClusterNode], place: Place) -> Option<Contradiction> {
 fn wireguard_range(nodes: &[&ClusterNode], place: Place) -> Option<Contradiction> {
     let having = nodes.iter().filter(|it| it.kilo.has_wireguard_ip()).count();
     let is_outside = |it: &&&ClusterNode| {
-        matches!(
-            it.checked.wireguard,
-            Err(ExcludedReason::WireguardIpOutOfRange { .. })
-        )
+        matches!(it.checked.wireguard, Err(ExcludedReason::WireguardIpOutOfRange { .. }))
     };
     let outside = nodes.iter().filter(is_outside).count();
     contradiction(Contradicted::WireguardRange, place, outside, having)
@@ -93,10 +84,5 @@ fn contradiction(
     against: usize,
     of: usize,
 ) -> Option<Contradiction> {
-    (of < 2 * against).then_some(Contradiction {
-        what,
-        place,
-        against,
-        of,
-    })
+    (of < 2 * against).then_some(Contradiction { what, place, against, of })
 }

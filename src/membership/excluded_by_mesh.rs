@@ -66,10 +66,8 @@ fn is_dialable(node: &Node) -> bool {
 
 /// Returns the ranges that a node claims.
 fn claims(ClusterNode { node, kilo, .. }: &ClusterNode) -> Vec<Cidr> {
-    let addresses = kilo
-        .internal_address()
-        .into_iter()
-        .chain(kilo.wireguard_ip().map(|it| it.address));
+    let addresses =
+        kilo.internal_address().into_iter().chain(kilo.wireguard_ip().map(|it| it.address));
     let pods = node.pod_cidrs.iter().filter_map(|it| it.parse().ok());
     pods.chain(addresses.map(Cidr::host)).collect()
 }

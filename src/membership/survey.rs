@@ -128,10 +128,8 @@ impl<'a> NodeSurvey<'a> {
                 return None;
             }
         };
-        let members = selected
-            .into_iter()
-            .filter_map(|index| Some((index, self.member(index)?)))
-            .collect();
+        let members =
+            selected.into_iter().filter_map(|index| Some((index, self.member(index)?))).collect();
         Some(CandidateDraft {
             leader: segment.leader,
             members,
@@ -184,11 +182,7 @@ impl<'a> NodeSurvey<'a> {
         let contradictions = contradiction::contradictions(cluster);
         let dissenters = self.dissenters();
         let local_nodes = self.local_nodes();
-        let usable = self
-            .usable
-            .iter()
-            .map(|&index| self.name(index).to_owned())
-            .collect();
+        let usable = self.usable.iter().map(|&index| self.name(index).to_owned()).collect();
         let reasons = std::mem::take(&mut self.excluded);
         let excluded = reasons.into_iter().map(|(id, reason)| {
             let ClusterNode { node, kilo, .. } = &nodes[id];

@@ -20,18 +20,9 @@ fn report(fields: &str, nodes: &str) -> String {
     let cluster = Cluster::new(entry, &snapshot);
     let membership = membership(&meshes[0].name, &cluster, &Arc::from("east.json"));
     let mut text = String::new();
-    let join = |cidrs: &[Cidr]| {
-        cidrs
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
+    let join = |cidrs: &[Cidr]| cidrs.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     for candidate in &membership.candidates {
-        let endpoint = candidate
-            .endpoint
-            .as_ref()
-            .map_or("-".to_owned(), ToString::to_string);
+        let endpoint = candidate.endpoint.as_ref().map_or("-".to_owned(), ToString::to_string);
         let _ = writeln!(
             text,
             "{} {endpoint} {}",
@@ -42,32 +33,13 @@ fn report(fields: &str, nodes: &str) -> String {
     for ExcludedNode { node, reason, .. } in &membership.excluded {
         let _ = writeln!(text, "{node} out: {reason:?}");
     }
-    for WithheldRange {
-        node,
-        range,
-        reason,
-        ..
-    } in &membership.withheld
-    {
+    for WithheldRange { node, range, reason, .. } in &membership.withheld {
         let _ = writeln!(text, "{node} withheld {range}: {reason:?}");
     }
-    for PodOverlap {
-        node,
-        cidr,
-        other_node,
-        other,
-        excluded,
-    } in &membership.overlaps
-    {
-        let _ = writeln!(
-            text,
-            "{node} {cidr} overlaps {other} of {other_node}; {excluded} is out"
-        );
+    for PodOverlap { node, cidr, other_node, other, excluded } in &membership.overlaps {
+        let _ = writeln!(text, "{node} {cidr} overlaps {other} of {other_node}; {excluded} is out");
     }
-    for Contradiction {
-        what, against, of, ..
-    } in &membership.contradictions
-    {
+    for Contradiction { what, against, of, .. } in &membership.contradictions {
         let _ = writeln!(text, "{what:?} contradicted by {against} of {of}");
     }
     let _ = writeln!(text, "{} {}", cluster.granularity, join(&cluster.shared));
@@ -225,15 +197,10 @@ fn one_node_does_not_withdraw_a_flat_range() {
     let node = |name: &str, n: u8, more: &str| {
         format!("{name} pod=10.42.{n}.0/24 wg=10.4.0.{n}/16 external=203.0.113.{n} {more}\n")
     };
-    let nodes = [
-        node("a", 1, "key=A internal=10.43.0.1"),
-        node("b", 2, "key=B"),
-        node("c", 3, "key=C"),
-    ];
-    let report = report(
-        "allowedNetworks: [10.42.0.0/16, 10.43.0.0/16, 10.4.0.0/16]",
-        &nodes.concat(),
-    );
+    let nodes =
+        [node("a", 1, "key=A internal=10.43.0.1"), node("b", 2, "key=B"), node("c", 3, "key=C")];
+    let report =
+        report("allowedNetworks: [10.42.0.0/16, 10.43.0.0/16, 10.4.0.0/16]", &nodes.concat());
     assert_eq!(report.lines().last(), Some("Location 10.43.0.0/16"));
 }
 
@@ -287,10 +254,7 @@ fn half_of_the_segments_are_not_most() {
 a pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.1 internal=10.9.0.1
 b pod=10.42.2.0/24 wg=10.4.0.2/16 key=B external=203.0.113.2
     ";
-    let report = report(
-        "allowedNetworks: [10.42.0.0/16, 10.4.0.0/24, 10.9.0.0/24]",
-        nodes,
-    );
+    let report = report("allowedNetworks: [10.42.0.0/16, 10.4.0.0/24, 10.9.0.0/24]", nodes);
     assert!(report.ends_with("Location 10.9.0.0/24\n"), "{report}");
 }
 
@@ -343,11 +307,8 @@ fn one_node_does_not_decide_how_the_cluster_is_cut() {
             "{name} pod=10.42.{n}.0/24 wg=10.4.0.{n}/16 external=203.0.113.{n} internal-ip=192.168.0.{n}/24 endpoint=192.168.0.{n}:1 {more}\n"
         )
     };
-    let nodes = [
-        node("a", 1, "key=A granularity=full"),
-        node("b", 2, "key=B"),
-        node("c", 3, "key=C"),
-    ];
+    let nodes =
+        [node("a", 1, "key=A granularity=full"), node("b", 2, "key=B"), node("c", 3, "key=C")];
     assert!(report(TYPED, &nodes.concat()).contains("\nLocation "));
 }
 
@@ -360,10 +321,7 @@ fn long_names_that_are_cut_to_one_are_told_apart() {
         format!("{name} pod=10.42.{n}.0/24 wg=10.4.0.{n}/16 external=203.0.113.{n} key={key}\n")
     };
     let report = report(TYPED, &(node(&long, 1, "A") + &node(twin, 2, "B")));
-    assert!(
-        report.contains(&format!("{long} out: DuplicateName(\"{twin}\")")),
-        "{report}"
-    );
+    assert!(report.contains(&format!("{long} out: DuplicateName(\"{twin}\")")), "{report}");
 }
 
 #[test]
@@ -379,10 +337,7 @@ c pod=10.42.2.0/24 wg=10.4.0.3/16 key=C external=203.0.113.3 {shared} location=x
     "
         ),
     );
-    assert!(
-        report.contains("a out: PodCidrTaken"),
-        "c is another segment: {report}"
-    );
+    assert!(report.contains("a out: PodCidrTaken"), "c is another segment: {report}");
     let report = self::report(
         TYPED,
         &format!(
@@ -410,8 +365,6 @@ c pod=10.9.3.0/24 wg= key=C {shared}
     "
     );
     assert!(report(TYPED, &nodes).contains("PodRanges contradicted by 3 of 3"));
-    let nodes = nodes
-        .replace("10.9.", "10.42.")
-        .replace("10.4.0.1", "10.5.0.1");
+    let nodes = nodes.replace("10.9.", "10.42.").replace("10.4.0.1", "10.5.0.1");
     assert!(report(TYPED, &nodes).contains("WireguardRange contradicted by 1 of 1"));
 }

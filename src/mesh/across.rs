@@ -105,11 +105,7 @@ fn linked_twice(meshes: &[Mesh], members: &MeshMembers) -> Vec<Finding> {
             } else {
                 (&other.name, &one.name)
             };
-            let later = Linked {
-                index,
-                mesh,
-                entry: other,
-            };
+            let later = Linked { index, mesh, entry: other };
             let Some(earlier) = first.get(&pair) else {
                 first.insert(pair, later);
                 continue;
@@ -162,24 +158,14 @@ fn shared_links<'a>(
     mesh: &'a Mesh,
     members: &MeshMembers,
 ) -> impl Iterator<Item = (&'a Entry, &'a Entry)> {
-    let shared: Vec<&Entry> = mesh
-        .entries
-        .iter()
-        .filter(|entry| members.is_shared(&entry.name))
-        .collect();
+    let shared: Vec<&Entry> =
+        mesh.entries.iter().filter(|entry| members.is_shared(&entry.name)).collect();
     let pairs: Vec<(&Entry, &Entry)> = shared
         .iter()
         .enumerate()
-        .flat_map(|(index, one)| {
-            shared
-                .iter()
-                .skip(index + 1)
-                .map(move |other| (*one, *other))
-        })
+        .flat_map(|(index, one)| shared.iter().skip(index + 1).map(move |other| (*one, *other)))
         .collect();
-    pairs
-        .into_iter()
-        .filter(|(one, other)| mesh.topology.links(&one.name, &other.name))
+    pairs.into_iter().filter(|(one, other)| mesh.topology.links(&one.name, &other.name))
 }
 
 /// An entry, and the name that its Peers begin with.
@@ -234,10 +220,8 @@ fn beginnings(name: &str) -> impl Iterator<Item = &str> {
 }
 
 fn collision(later: &NamedEntry, earlier: &NamedEntry) -> Finding {
-    let message = format!(
-        "Peers of `{}` and of `{}` could get the same name",
-        later.name, earlier.name
-    );
+    let message =
+        format!("Peers of `{}` and of `{}` could get the same name", later.name, earlier.name);
     Finding::new(&mistake::DUPLICATE_NAME, message)
         .at(later.entry.place.key("name"), "")
         .at(earlier.entry.place.key("name"), "")
@@ -276,10 +260,7 @@ mod tests {
 
     #[test]
     fn a_pair_that_one_mesh_keeps_apart_may_be_linked_by_another() {
-        let one = mesh(
-            "m",
-            &["a: 10.0.0.0/16", "b: 10.1.0.0/16", "hub: 10.2.0.0/16"],
-        );
+        let one = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16", "hub: 10.2.0.0/16"]);
         let one = format!("{one}  topology: {{ mode: Hub, hubs: [hub] }}\n");
         let two = mesh("k", &["b: 10.1.0.0/16", "a: 10.0.0.0/16"]);
         assert_eq!(report(&format!("{one}---\n{two}")), "");

@@ -57,11 +57,7 @@ impl Default for Advertise {
 
 impl fmt::Display for Advertise {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let Self {
-            pods,
-            node_addresses,
-            wireguard,
-        } = self;
+        let Self { pods, node_addresses, wireguard } = self;
         write!(
             formatter,
             "podCIDRs: {pods:?}, nodeAddresses: {node_addresses}, wireguardAddresses: {wireguard:?}"

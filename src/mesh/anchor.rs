@@ -102,13 +102,7 @@ fn ranges(
 /// any of its ranges may have been meant.
 fn is_shared(cidr: Cidr, advertise: Advertise, declared: &DeclaredNetworks) -> bool {
     let mut ranges: Box<dyn Iterator<Item = &Range>> = match &declared.networks {
-        Some(
-            networks @ Networks::Typed {
-                services,
-                additional,
-                ..
-            },
-        ) => {
+        Some(networks @ Networks::Typed { services, additional, .. }) => {
             let carried = advertise.carried_pods(networks).iter();
             let carried = carried.chain(advertise.carried_subnet(networks));
             Box::new(services.iter().chain(additional).chain(carried))
@@ -164,10 +158,9 @@ fn once(
     let before = findings.len();
     let claims: Vec<(Option<Cidr>, Place)> = match ranges {
         Some(ranges) if ranges.is_empty() => vec![(None, place.clone())],
-        Some(ranges) => ranges
-            .iter()
-            .map(|range| (Some(range.cidr), range.place.clone()))
-            .collect(),
+        Some(ranges) => {
+            ranges.iter().map(|range| (Some(range.cidr), range.place.clone())).collect()
+        }
         None => Vec::new(),
     };
     for (claim, place) in claims {

@@ -88,10 +88,8 @@ impl AssumedValue {
                     entry.clone()
                 }
             });
-            let changed = TreeNode {
-                value: TreeValue::Sequence(entries.collect()),
-                ..clusters.clone()
-            };
+            let changed =
+                TreeNode { value: TreeValue::Sequence(entries.collect()), ..clusters.clone() };
             *document = document.with(&["spec", "clusters"], changed);
         }
         is_found
@@ -116,10 +114,7 @@ spec:
     fn read(assumed: &[&str]) -> mesh::MeshReading {
         let mut sources = [Source::parse("mesh.yaml", MESH).unwrap()];
         for text in assumed {
-            assert!(
-                text.parse::<AssumedValue>().unwrap().apply(&mut sources),
-                "{text}"
-            );
+            assert!(text.parse::<AssumedValue>().unwrap().apply(&mut sources), "{text}");
         }
         mesh::read(&sources)
     }
@@ -134,19 +129,11 @@ spec:
         let [a, b] = one.meshes[0].entries.as_slice() else {
             panic!("{:?}", one.diagnostics);
         };
-        assert_eq!(
-            (a.advertise.pods, b.advertise.pods),
-            (PodRanges::Merged, PodRanges::PerNode)
-        );
+        assert_eq!((a.advertise.pods, b.advertise.pods), (PodRanges::Merged, PodRanges::PerNode));
         assert_eq!(a.granularity, Some(crate::granularity::Granularity::Cross));
         assert_eq!(a.anchors[0].nodes[0].name, "n1");
         let all = read(&["*.advertise={podCIDRs: Merged, nodeAddresses: false}"]);
-        assert!(
-            all.meshes[0]
-                .entries
-                .iter()
-                .all(|it| !it.advertise.node_addresses)
-        );
+        assert!(all.meshes[0].entries.iter().all(|it| !it.advertise.node_addresses));
     }
 
     #[test]

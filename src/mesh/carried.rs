@@ -37,11 +37,7 @@ fn unnamed_flat(draft: &Draft) -> Option<Finding> {
     let (field, text, what) = if draft.advertise.pods == PodRanges::Declared {
         ("podCIDRs", "podCIDRs: Declared", "of the pods")
     } else if draft.advertise.wireguard == WireguardAddresses::Carrier {
-        (
-            "wireguardAddresses",
-            "wireguardAddresses: Carrier",
-            "of Kilo's `--subnet`",
-        )
+        ("wireguardAddresses", "wireguardAddresses: Carrier", "of Kilo's `--subnet`")
     } else {
         return None;
     };
@@ -91,9 +87,7 @@ fn selector(draft: &Draft) -> Option<Finding> {
         Quoted(&draft.text)
     );
     let finding = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
-    let places = finding
-        .at(value(draft), "")
-        .at(draft.field("nodeSelector").named(), "");
+    let places = finding.at(value(draft), "").at(draft.field("nodeSelector").named(), "");
     Some(places.help("remove `nodeSelector`, or write `podCIDRs: Merged`"))
 }
 
@@ -131,18 +125,11 @@ fn unnamed(draft: &Draft, ranges: &[&Range]) -> Option<Finding> {
         text::listed(ranges.iter().map(|it| it.cidr))
     );
     let finding = Finding::new(&mistake::MISSING_FIELD, message);
-    let anchors = ranges
-        .iter()
-        .map(|it| format!("{{ ranges: [{}], nodes: [NODE] }}", it.cidr));
-    Some(
-        finding
-            .at(first.place.clone(), "")
-            .at(value(draft), "")
-            .help(format!(
-                "add to `anchors`, with a node of the location that carries the range: `{}`",
-                anchors.collect::<Vec<_>>().join(", ")
-            )),
-    )
+    let anchors = ranges.iter().map(|it| format!("{{ ranges: [{}], nodes: [NODE] }}", it.cidr));
+    Some(finding.at(first.place.clone(), "").at(value(draft), "").help(format!(
+        "add to `anchors`, with a node of the location that carries the range: `{}`",
+        anchors.collect::<Vec<_>>().join(", ")
+    )))
 }
 
 #[cfg(test)]

@@ -27,13 +27,8 @@ impl Inherited {
 impl MeshDefaults {
     /// Returns the valid defaults, and reports mistakes in the others.
     pub(super) fn new(mut values: RawDefaults, place: Place, findings: &mut Mistakes) -> Self {
-        let RawDefaults {
-            topology_label,
-            endpoint_from,
-            endpoint_domains,
-            node_selector,
-            ..
-        } = values.clone();
+        let RawDefaults { topology_label, endpoint_from, endpoint_domains, node_selector, .. } =
+            values.clone();
         if fields::topology_label(topology_label, &place, findings).is_none() {
             values.topology_label = None;
         }
@@ -67,41 +62,16 @@ impl MeshDefaults {
             advertise,
         } = &self.values;
         let filled = [
-            (
-                "wireguardPort",
-                fill(&mut cluster.wireguard_port, wireguard_port.as_ref()),
-            ),
-            (
-                "nodeSelector",
-                fill(&mut cluster.node_selector, node_selector.as_ref()),
-            ),
-            (
-                "granularity",
-                fill(&mut cluster.granularity, granularity.as_ref()),
-            ),
-            (
-                "topologyLabel",
-                fill(&mut cluster.topology_label, topology_label.as_ref()),
-            ),
-            (
-                "endpointFrom",
-                fill(&mut cluster.endpoint_from, endpoint_from.as_ref()),
-            ),
-            (
-                "endpointDomains",
-                fill(&mut cluster.endpoint_domains, endpoint_domains.as_ref()),
-            ),
-            (
-                "advertise",
-                fill(&mut cluster.advertise, advertise.as_ref()),
-            ),
+            ("wireguardPort", fill(&mut cluster.wireguard_port, wireguard_port.as_ref())),
+            ("nodeSelector", fill(&mut cluster.node_selector, node_selector.as_ref())),
+            ("granularity", fill(&mut cluster.granularity, granularity.as_ref())),
+            ("topologyLabel", fill(&mut cluster.topology_label, topology_label.as_ref())),
+            ("endpointFrom", fill(&mut cluster.endpoint_from, endpoint_from.as_ref())),
+            ("endpointDomains", fill(&mut cluster.endpoint_domains, endpoint_domains.as_ref())),
+            ("advertise", fill(&mut cluster.advertise, advertise.as_ref())),
         ];
         let filled = filled.into_iter().filter(|(_, is_filled)| *is_filled);
-        Inherited(
-            filled
-                .map(|(field, _)| (field, self.place.key(field)))
-                .collect(),
-        )
+        Inherited(filled.map(|(field, _)| (field, self.place.key(field))).collect())
     }
 
     /// Reports an entry with the default of the operator's CRD instead of the mesh's: the API server writes it into
@@ -165,26 +135,10 @@ mod tests {
         assert_eq!(a.endpoint_from, [EndpointSource::Kilo]);
         assert_eq!(b.endpoint_from, [EndpointSource::ExternalIP]);
         assert_eq!(a.endpoint_domains, b.endpoint_domains);
-        assert_eq!(
-            (a.advertise.pods, a.advertise.node_addresses),
-            (PodRanges::Merged, false)
-        );
-        assert_eq!(
-            (b.advertise.pods, b.advertise.node_addresses),
-            (PodRanges::PerNode, true)
-        );
-        assert!(
-            a.field("granularity")
-                .pointer
-                .to_string()
-                .ends_with("/defaults/granularity")
-        );
-        assert!(
-            b.field("granularity")
-                .pointer
-                .to_string()
-                .ends_with("/1/granularity")
-        );
+        assert_eq!((a.advertise.pods, a.advertise.node_addresses), (PodRanges::Merged, false));
+        assert_eq!((b.advertise.pods, b.advertise.node_addresses), (PodRanges::PerNode, true));
+        assert!(a.field("granularity").pointer.to_string().ends_with("/defaults/granularity"));
+        assert!(b.field("granularity").pointer.to_string().ends_with("/1/granularity"));
     }
 
     #[test]
@@ -222,9 +176,6 @@ mod tests {
         ");
         assert_eq!(report(&with("{ wireguardPort: 51820 }", crd)), "");
         assert_eq!(report(&with("{ granularity: Full }", crd)), "");
-        assert_eq!(
-            report(&with("{ wireguardPort: 51871 }", ", wireguardPort: 51900")),
-            ""
-        );
+        assert_eq!(report(&with("{ wireguardPort: 51871 }", ", wireguardPort: 51900")), "");
     }
 }

@@ -59,10 +59,7 @@ pub(super) fn dns(
         findings.push(networks.not_common(address, place));
         return None;
     }
-    is_domain.then_some(Some(ClusterDns {
-        service: address,
-        domain,
-    }))
+    is_domain.then_some(Some(ClusterDns { service: address, domain }))
 }
 
 impl fmt::Display for ClusterDns {

@@ -81,19 +81,12 @@ pub(super) fn draft(
         state: cluster.state.unwrap_or_default(),
         local: cluster.local.unwrap_or(false),
         declared,
-        kubeconfig: cluster.kubeconfig_secret_ref.map(|reference| SecretKeyRef {
-            name: reference.name,
-            key: reference.key,
-        }),
+        kubeconfig: cluster
+            .kubeconfig_secret_ref
+            .map(|reference| SecretKeyRef { name: reference.name, key: reference.key }),
         // The schema keeps zero out.
-        port: cluster
-            .wireguard_port
-            .and_then(NonZeroU16::new)
-            .unwrap_or(DEFAULT_PORT),
-        keepalive: cluster
-            .persistent_keepalive
-            .and_then(NonZeroU16::new)
-            .map(Keepalive),
+        port: cluster.wireguard_port.and_then(NonZeroU16::new).unwrap_or(DEFAULT_PORT),
+        keepalive: cluster.persistent_keepalive.and_then(NonZeroU16::new).map(Keepalive),
         selector: selector::selector(cluster.node_selector, &place.key("nodeSelector"), findings),
         granularity: cluster.granularity,
         topology_label: fields::topology_label(cluster.topology_label, &place, findings),

@@ -169,11 +169,7 @@ fn own_range(text: &str, place: Place, findings: &mut Mistakes) -> Option<Range>
         Cidr::host(interface.address),
         interface.network
     );
-    findings.push(
-        Finding::new(&mistake::INVALID_RANGE, message)
-            .at(place, "")
-            .help(help),
-    );
+    findings.push(Finding::new(&mistake::INVALID_RANGE, message).at(place, "").help(help));
     None
 }
 
@@ -213,10 +209,8 @@ fn endpoint(
         Ok(endpoint) => {
             let undeclared = undeclared(&endpoint, &written.clusters, drafts);
             if let Some(cluster) = undeclared {
-                let message = format!(
-                    "{} is not under `endpointDomains` of `{cluster}`",
-                    Quoted(text)
-                );
+                let message =
+                    format!("{} is not under `endpointDomains` of `{cluster}`", Quoted(text));
                 let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
                 let help = format!(
                     "write the address of the host, add its domain to `endpointDomains` of `{cluster}`, or \

@@ -19,10 +19,7 @@ pub(super) fn topology_label(
     if is_label_key(&label) {
         return Some(label);
     }
-    findings.push(selector::not_a_label_key(
-        &label,
-        place.key("topologyLabel"),
-    ));
+    findings.push(selector::not_a_label_key(&label, place.key("topologyLabel")));
     None
 }
 
@@ -80,9 +77,7 @@ fn not_a_domain(text: &str, place: Place) -> Finding {
     let diagnostic = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
     let meant = text.trim_start_matches(['*', '.']).to_lowercase();
     if is_dns_subdomain(&meant) {
-        return diagnostic.help(format!(
-            "write `{meant}`, which matches every name under it"
-        ));
+        return diagnostic.help(format!("write `{meant}`, which matches every name under it"));
     }
     diagnostic
 }

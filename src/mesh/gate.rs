@@ -61,11 +61,7 @@ pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Mistakes)
     let hosts: Vec<String> = externals.iter().map(RawExternalPeer::member_name).collect();
     let clusters = drafts.iter().map(|it| &*it.text);
     let known = || clusters.clone().chain(hosts.iter().map(String::as_str));
-    findings.extend(
-        groups
-            .iter()
-            .flat_map(|it| it.unknown(known(), "this mesh has no cluster")),
-    );
+    findings.extend(groups.iter().flat_map(|it| it.unknown(known(), "this mesh has no cluster")));
     let externals_place = spec_place.key("externalPeers");
     let services = resource.spec.services.unwrap_or_default();
     let services_place = spec_place.key("services");
@@ -130,9 +126,7 @@ impl Outline {
             groups: self.groups,
             defaults: self.defaults,
             refused: RefusedLinks::default(),
-            topology: self
-                .topology
-                .unwrap_or_else(|| Topology::Links(BTreeSet::new())),
+            topology: self.topology.unwrap_or_else(|| Topology::Links(BTreeSet::new())),
             place: self.place,
         })
     }
@@ -158,11 +152,8 @@ fn one_local(drafts: &[Draft], findings: &mut Mistakes) {
     let mut locals = drafts.iter().filter(|draft| draft.local);
     let Some(first) = locals.next() else { return };
     for again in locals {
-        let message = format!(
-            "{} and {} cannot both be local",
-            Quoted(&first.text),
-            Quoted(&again.text)
-        );
+        let message =
+            format!("{} and {} cannot both be local", Quoted(&first.text), Quoted(&again.text));
         findings.push(
             Finding::new(&mistake::CONTRADICTING_FIELDS, message)
                 .at_both(again.place.key("local"), first.place.key("local"))

@@ -49,11 +49,7 @@ pub(crate) fn groups(
             let Some(cluster) = member_name(text, &own, findings) else {
                 continue;
             };
-            if let Some(first) = members
-                .iter()
-                .position(|it| it == text)
-                .filter(|it| *it < index)
-            {
+            if let Some(first) = members.iter().position(|it| it == text).filter(|it| *it < index) {
                 let message = format!("duplicate cluster `{cluster}` in group {}", Quoted(&name));
                 let finding = Finding::new(&mistake::DUPLICATE_ITEM, message);
                 findings.push(finding.at_both(own, place.index(first)).help(REMOVE_ONE));
@@ -61,11 +57,7 @@ pub(crate) fn groups(
                 clusters.push(cluster);
             }
         }
-        Group {
-            name,
-            clusters,
-            place,
-        }
+        Group { name, clusters, place }
     });
     groups.collect()
 }

@@ -44,11 +44,7 @@ pub(super) fn name_or_finding<T>(
         Ok(name) => Some(name),
         Err(error) => {
             let finding = invalid_name(whose, text, &error, place.clone());
-            findings.push(if text.is_empty() {
-                finding.shadow()
-            } else {
-                finding
-            });
+            findings.push(if text.is_empty() { finding.shadow() } else { finding });
             None
         }
     }

@@ -49,22 +49,15 @@ pub(super) fn mtu(
     place: &Place,
     findings: &mut Mistakes,
 ) -> Option<Mtu> {
-    let Some(&RawMtu {
-        underlay,
-        internal,
-        pods,
-    }) = written
-    else {
+    let Some(&RawMtu { underlay, internal, pods }) = written else {
         return Some(Mtu::default());
     };
     let ranges = declared.networks.iter().flat_map(|it| it.all());
     let has_ipv6 = ranges.into_iter().any(|it| it.cidr.family() == Family::V6);
     let before = findings.len();
-    for (field, value, header) in [
-        ("underlay", underlay, WIREGUARD),
-        ("internal", internal, IPIP),
-        ("pods", pods, 0),
-    ] {
+    for (field, value, header) in
+        [("underlay", underlay, WIREGUARD), ("internal", internal, IPIP), ("pods", pods, 0)]
+    {
         let least = LEAST_WITH_IPV6 + header;
         if let Some(value) = value.filter(|it| has_ipv6 && *it < least) {
             let message = format!(
@@ -76,20 +69,13 @@ pub(super) fn mtu(
             )));
         }
     }
-    (findings.len() == before).then_some(Mtu {
-        underlay,
-        internal,
-        pods,
-    })
+    (findings.len() == before).then_some(Mtu { underlay, internal, pods })
 }
 
 impl fmt::Display for Mtu {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let fields = [
-            ("underlay", self.underlay),
-            ("internal", self.internal),
-            ("pods", self.pods),
-        ];
+        let fields =
+            [("underlay", self.underlay), ("internal", self.internal), ("pods", self.pods)];
         let fields = fields.into_iter();
         let fields = fields.filter_map(|(field, value)| Some(format!("{field}: {}", value?)));
         formatter.write_str(&crate::text::list(fields))

@@ -24,17 +24,9 @@ impl Networks {
     /// Returns every range, in the order in which the operator compares them.
     pub fn all(&self) -> Vec<&Range> {
         match self {
-            Self::Typed {
-                pods,
-                wireguard,
-                services,
-                additional,
-            } => pods
-                .iter()
-                .chain([wireguard])
-                .chain(services)
-                .chain(additional)
-                .collect(),
+            Self::Typed { pods, wireguard, services, additional } => {
+                pods.iter().chain([wireguard]).chain(services).chain(additional).collect()
+            }
             Self::Flat { allowed } => allowed.iter().collect(),
         }
     }
@@ -43,12 +35,9 @@ impl Networks {
     /// share the others. The ranges of a flat list do not show what they are for.
     pub fn exclusive(&self) -> Vec<&Range> {
         match self {
-            Self::Typed {
-                pods,
-                wireguard,
-                services,
-                ..
-            } => pods.iter().chain([wireguard]).chain(services).collect(),
+            Self::Typed { pods, wireguard, services, .. } => {
+                pods.iter().chain([wireguard]).chain(services).collect()
+            }
             Self::Flat { .. } => Vec::new(),
         }
     }
@@ -58,11 +47,7 @@ impl Networks {
     /// Returns whether an address is in a range that the whole cluster shares, as cluster IPs are.
     pub(super) fn has_common(&self, address: IpAddr) -> bool {
         let (services, others) = match self {
-            Self::Typed {
-                services,
-                additional,
-                ..
-            } => (services.as_ref(), additional),
+            Self::Typed { services, additional, .. } => (services.as_ref(), additional),
             Self::Flat { allowed } => (None, allowed),
         };
         let mut common = services.into_iter().chain(others);
@@ -74,10 +59,7 @@ impl Networks {
         let message = format!("{address} is in no range that the whole cluster shares");
         let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
         let field = match self {
-            Self::Typed {
-                services: Some(range),
-                ..
-            } => {
+            Self::Typed { services: Some(range), .. } => {
                 return finding.help(format!(
                     "write the cluster IP that `kubectl get service` prints; those of the cluster are in {}",
                     range.cidr
@@ -86,9 +68,7 @@ impl Networks {
             Self::Typed { .. } => "serviceCIDR",
             Self::Flat { .. } => "allowedNetworks",
         };
-        finding.help(format!(
-            "write the Service range of the cluster in `{field}`"
-        ))
+        finding.help(format!("write the Service range of the cluster in `{field}`"))
     }
 }
 
@@ -105,8 +85,7 @@ pub(super) fn declared(
     let one = |field: &str, text: &Option<String>, findings: &mut Mistakes| -> Ranges {
         // The operator writes `serviceCIDR: ""` for a cluster without one.
         let text = text.iter().filter(|text| !text.is_empty());
-        text.map(|text| range(text, place.key(field), findings))
-            .collect()
+        text.map(|text| range(text, place.key(field), findings)).collect()
     };
     let pods = list("podCIDRs", &cluster.pod_cidrs, findings);
     let wireguard = one("wireguardCIDR", &cluster.wireguard_cidr, findings);
@@ -125,9 +104,7 @@ pub(super) fn declared(
 }
 
 fn flat(allowed: Ranges) -> Option<Networks> {
-    Some(Networks::Flat {
-        allowed: allowed.into_iter().collect::<Option<_>>()?,
-    })
+    Some(Networks::Flat { allowed: allowed.into_iter().collect::<Option<_>>()? })
 }
 
 fn typed(
@@ -139,10 +116,7 @@ fn typed(
     Some(Networks::Typed {
         pods: pods.into_iter().collect::<Option<_>>()?,
         wireguard: wireguard.into_iter().next()??,
-        services: services
-            .into_iter()
-            .next()
-            .map_or(Some(None), |range| range.map(Some))?,
+        services: services.into_iter().next().map_or(Some(None), |range| range.map(Some))?,
         additional: additional.into_iter().collect::<Option<_>>()?,
     })
 }
@@ -265,16 +239,9 @@ fn interface(text: &str, place: &Place, findings: &mut Mistakes) -> Option<Inter
 fn masked(text: &str, interface: Interface, place: Place, findings: &mut Mistakes) -> Range {
     let cidr = interface.network;
     if !interface.is_network() {
-        let message = format!(
-            "{} has host bits set; clustermesh reads it as {cidr}",
-            Quoted(text)
-        );
+        let message = format!("{} has host bits set; clustermesh reads it as {cidr}", Quoted(text));
         let help = format!("write `{cidr}`");
-        findings.push(
-            Finding::new(&mistake::HOST_BITS, message)
-                .at(place.clone(), "")
-                .help(help),
-        );
+        findings.push(Finding::new(&mistake::HOST_BITS, message).at(place.clone(), "").help(help));
     }
     Range { cidr, place }
 }

@@ -48,12 +48,7 @@ impl UnprotectedMeshes {
             (_, Some(value)) if value == "true" => return,
             (_, Some(_)) => {
                 let place = place.key("annotations").key(LOCAL_CONFIG);
-                finding(
-                    mesh,
-                    node,
-                    place,
-                    "`\"true\"` as the value of the annotation",
-                )
+                finding(mesh, node, place, "`\"true\"` as the value of the annotation")
             }
             (Some(_), None) => {
                 let place = place.key("annotations").named();
@@ -72,11 +67,7 @@ impl UnprotectedMeshes {
     /// Returns the findings. Without a mesh of the operator there are none: the operator connects only to clusters
     /// that one of its objects declares.
     pub(super) fn into_findings(self) -> Vec<Finding> {
-        if self.has_operator {
-            self.findings.into_findings()
-        } else {
-            Vec::new()
-        }
+        if self.has_operator { self.findings.into_findings() } else { Vec::new() }
     }
 }
 
@@ -86,11 +77,8 @@ fn finding(mesh: &Mesh, node: &TreeNode, annotation: Place, written: &str) -> Op
     let fields = additional(node, &mesh.place);
     let (_, first) = fields.first()?.clone();
     let names = fields.iter().map(|it| it.0);
-    let message = format!(
-        "the operator's CRD lacks fields of mesh `{}`: {}",
-        mesh.name,
-        quoted(names)
-    );
+    let message =
+        format!("the operator's CRD lacks fields of mesh `{}`: {}", mesh.name, quoted(names));
     let finding = Finding::new(&mistake::ADDITIONAL_FIELDS, message)
         .at(first.named(), "")
         .at(annotation, "annotate here");
@@ -159,10 +147,7 @@ mod tests {
           3:1 | metadata | annotate here
           help: stop the operator if it runs, then write `annotations: { config.kubernetes.io/local-config: "true" }` under `metadata`, so that kustomize leaves the mesh out
         "#);
-        for mark in [
-            ", local: true",
-            ", kubeconfigSecretRef: { name: b, key: k }",
-        ] {
+        for mark in [", local: true", ", kubeconfigSecretRef: { name: b, key: k }"] {
             let found = report(&mesh("", HUB, mark));
             assert_eq!(found.matches("[additional-fields]").count(), 1, "{found}");
         }
@@ -175,22 +160,12 @@ mod tests {
 
     #[test]
     fn one_mesh_of_the_operator_shows_that_it_is_there_for_all() {
-        let other = mesh("", HUB, "")
-            .replace("10.", "172.")
-            .replace("name: m\n", "name: other\n");
-        let other = other
-            .replace("{ name: a", "{ name: c")
-            .replace("{ name: b", "{ name: d");
-        let other = other
-            .replace("[a]", "[c]")
-            .replace("172.0", "172.20")
-            .replace("172.1.", "172.21.");
+        let other = mesh("", HUB, "").replace("10.", "172.").replace("name: m\n", "name: other\n");
+        let other = other.replace("{ name: a", "{ name: c").replace("{ name: b", "{ name: d");
+        let other =
+            other.replace("[a]", "[c]").replace("172.0", "172.20").replace("172.1.", "172.21.");
         let found = report(&format!("{other}---\n{}", mesh(NAMESPACE, "", "")));
-        assert_eq!(
-            found.matches("lacks fields of mesh `other`").count(),
-            1,
-            "{found}"
-        );
+        assert_eq!(found.matches("lacks fields of mesh `other`").count(), 1, "{found}");
         assert_eq!(report(&other), "");
     }
 
@@ -204,11 +179,7 @@ mod tests {
             "metadata.annotations" => "  annotations:\n",
             other => panic!("{other}"),
         };
-        let indent = if parent.starts_with(' ') {
-            "    "
-        } else {
-            "  "
-        };
+        let indent = if parent.starts_with(' ') { "    " } else { "  " };
         text.replace(parent, &format!("{parent}{indent}{line}\n"))
     }
 

@@ -72,11 +72,7 @@ fn overlap_finding(later: &OverlapClaim, earlier: &OverlapClaim) -> Finding {
 
 /// Returns the remedy for two ranges of one cluster.
 fn redundant(one: &Range, other: &Range) -> String {
-    let (outer, inner) = if one.cidr.contains(other.cidr) {
-        (one, other)
-    } else {
-        (other, one)
-    };
+    let (outer, inner) = if one.cidr.contains(other.cidr) { (one, other) } else { (other, one) };
     if field(one) != field(other) || !outer.cidr.contains(inner.cidr) {
         "correct one of the two: an address can be used for only one of them".to_owned()
     } else if outer.cidr == inner.cidr {
@@ -150,17 +146,10 @@ mod tests {
         let (a, b) = (entry("a", 1, "None"), entry("b", 2, "None"));
         assert_eq!(report([a.clone(), b.clone(), entry("c", 3, "None")]), "");
         let one = report([a.clone(), b.clone(), entry("c", 3, "PerNode")]);
-        assert_eq!(
-            one.matches("10.4.0.0/16 of `c` overlaps").count(),
-            2,
-            "{one}"
-        );
+        assert_eq!(one.matches("10.4.0.0/16 of `c` overlaps").count(), 2, "{one}");
         let pods = report([a, b, entry("c", 4, "None")]);
         assert_eq!(pods.matches("overlaps 10.4.0.0/16").count(), 2, "{pods}");
-        assert!(
-            pods.contains("duplicate range 10.4.0.0/16 of `c`"),
-            "{pods}"
-        );
+        assert!(pods.contains("duplicate range 10.4.0.0/16 of `c`"), "{pods}");
     }
 
     #[test]

@@ -67,10 +67,7 @@ impl MeshReader {
     fn items(&mut self, list: &TreeNode, place: &Place, read: fn(&mut Self, &TreeNode, &Place)) {
         let place = place.key("items");
         match list.get("items") {
-            Some(TreeNode {
-                value: TreeValue::Sequence(items),
-                ..
-            }) => {
+            Some(TreeNode { value: TreeValue::Sequence(items), .. }) => {
                 for (index, item) in items.iter().enumerate() {
                     read(self, item, &place.index(index));
                 }
@@ -87,9 +84,7 @@ impl MeshReader {
         let (resource, problems) = self.form.salvage(node, place);
         let mut findings = Mistakes::default();
         let outline = resource.map(|resource| gate::outline(resource, place, &mut findings));
-        let named = outline
-            .iter()
-            .flat_map(|outline| outline.named.iter().cloned());
+        let named = outline.iter().flat_map(|outline| outline.named.iter().cloned());
         self.reading.named.extend(named);
         if problems.is_empty() && findings.errors() == 0 {
             let mesh = outline.and_then(Outline::finished);
@@ -118,11 +113,7 @@ fn follows(diagnostic: &Finding, problems: &[Finding]) -> bool {
     };
     let own = first.place.pointer.clone();
     let is_of_topology = own.steps().any(|it| it == "topology");
-    let own = if diagnostic.is_shadow {
-        own.parent()
-    } else {
-        own
-    };
+    let own = if diagnostic.is_shadow { own.parent() } else { own };
     let places = problems.iter().filter_map(|it| it.labels.first());
     places.map(|label| &label.place.pointer).any(|pointer| {
         pointer.is_within(&own)
@@ -148,10 +139,9 @@ fn passed_over(node: &TreeNode, place: &Place, kind: Option<&str>) -> Finding {
                 .at(place.key("kind"), "")
                 .help("did you mean `ClusterMesh`?")
         }
-        Some(kind) => notice(
-            &format!("skipped a document of kind {}", Quoted(kind)),
-            place.key("kind"),
-        ),
+        Some(kind) => {
+            notice(&format!("skipped a document of kind {}", Quoted(kind)), place.key("kind"))
+        }
     }
 }
 
@@ -197,12 +187,7 @@ spec:
             .filter_map(|line| line.strip_prefix("error[")?.split(']').next())
             .collect();
         let structure = ["unknown-field", "invalid-value", "unknown-field"];
-        let meaning = [
-            "invalid-value",
-            "invalid-range",
-            "overlapping-ranges",
-            "unknown-cluster",
-        ];
+        let meaning = ["invalid-value", "invalid-range", "overlapping-ranges", "unknown-cluster"];
         assert_eq!(codes, [&structure[..], &meaning].concat(), "{report}");
     }
 
@@ -255,11 +240,7 @@ spec:
         let mesh = &reading.salvaged[0];
         let names: Vec<&str> = mesh.entries.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["east", "south"]);
-        assert!(
-            !mesh
-                .topology
-                .links(&mesh.entries[0].name, &mesh.entries[1].name)
-        );
+        assert!(!mesh.topology.links(&mesh.entries[0].name, &mesh.entries[1].name));
         let written: Vec<&str> = reading.named.iter().map(String::as_str).collect();
         assert_eq!(written, ["east", "north", "south", "west"]);
     }

@@ -35,20 +35,17 @@ impl RefusedLinks {
 
     /// Returns all of them.
     pub fn all(&self) -> impl Iterator<Item = RefusedLink> {
-        self.0
-            .iter()
-            .flat_map(|(by, others)| others.iter().map(move |it| (by, it)))
-            .map(|(by, (other, place))| RefusedLink {
+        self.0.iter().flat_map(|(by, others)| others.iter().map(move |it| (by, it))).map(
+            |(by, (other, place))| RefusedLink {
                 by: by.clone(),
                 other: other.clone(),
                 place: place.clone(),
-            })
+            },
+        )
     }
 
     pub(super) fn contains(&self, one: &ClusterName, other: &ClusterName) -> bool {
-        self.place(one, other)
-            .or_else(|| self.place(other, one))
-            .is_some()
+        self.place(one, other).or_else(|| self.place(other, one)).is_some()
     }
 
     fn place(&self, by: &ClusterName, other: &ClusterName) -> Option<&Place> {

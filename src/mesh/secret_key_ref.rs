@@ -43,10 +43,7 @@ mod tests {
     #[test]
     fn says_what_no_secret_can_be_called() {
         let report = |namespace: &str, name: &str, key: &str| {
-            let secret = SecretKeyRef {
-                name: name.to_owned(),
-                key: key.to_owned(),
-            };
+            let secret = SecretKeyRef { name: name.to_owned(), key: key.to_owned() };
             secret.problem(namespace).unwrap_or("none")
         };
         assert_eq!(report("kilo", "east.kubeconfig", "value_1"), "none");

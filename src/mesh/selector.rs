@@ -31,11 +31,7 @@ pub(crate) fn selector(
     let expressions = written.match_expressions.unwrap_or_default();
     let expressions_place = place.key("matchExpressions");
     for (index, expression) in expressions.into_iter().enumerate() {
-        requirements.push(requirement(
-            expression,
-            &expressions_place.index(index),
-            findings,
-        ));
+        requirements.push(requirement(expression, &expressions_place.index(index), findings));
     }
     (findings.len() == before).then(|| Selector::new(requirements))
 }
@@ -53,11 +49,7 @@ fn requirement(
     place: &Place,
     findings: &mut Mistakes,
 ) -> Requirement {
-    let raw::RawRequirement {
-        key,
-        operator,
-        values,
-    } = expression;
+    let raw::RawRequirement { key, operator, values } = expression;
     let values = values.unwrap_or_default();
     check_key(&key, place.key("key"), findings);
     for (index, value) in values.iter().enumerate() {

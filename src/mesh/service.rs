@@ -58,11 +58,7 @@ pub(super) fn services(
     let services: Vec<Option<MirroredService>> = (0..)
         .zip(written)
         .map(|(index, written)| {
-            let gate = ServiceGate {
-                drafts: &drafts,
-                topology,
-                place: place.index(index),
-            };
+            let gate = ServiceGate { drafts: &drafts, topology, place: place.index(index) };
             gate.service(written, findings)
         })
         .collect();
@@ -114,12 +110,7 @@ impl ServiceGate<'_> {
         let draft = self.drafts.get(text).copied();
         if draft.is_none() {
             let (place, known) = (self.place.key("cluster"), self.drafts.keys().copied());
-            findings.push(unknown_cluster(
-                text,
-                place,
-                known,
-                "this mesh has no cluster",
-            ));
+            findings.push(unknown_cluster(text, place, known, "this mesh has no cluster"));
         }
         draft
     }
@@ -148,11 +139,7 @@ impl ServiceGate<'_> {
             if addresses.iter().any(|it| net::family(*it) == family) {
                 let message = format!("a second {family} address");
                 let finding = Finding::new(&mistake::DUPLICATE_ITEM, message);
-                findings.push(
-                    finding
-                        .at(place.index(index), "")
-                        .help("write one of each family"),
-                );
+                findings.push(finding.at(place.index(index), "").help("write one of each family"));
             }
             // Mistakes in the ranges are reported already.
             let networks = source.and_then(|it| it.declared.networks.as_ref());
@@ -179,18 +166,11 @@ impl ServiceGate<'_> {
             (message, format!("remove `{name}` from `in`"))
         } else if self.topology.is_some_and(|it| !it.links(source, name)) {
             let message = format!("`{name}` is not linked to `{source}`");
-            (
-                message,
-                format!("link them in `topology`, or remove `{name}`"),
-            )
+            (message, format!("link them in `topology`, or remove `{name}`"))
         } else if local.is_of_api_server() {
             let message = format!("`{local}` of `{name}` is its own API server");
             (message, "give it another name: `as: {name: …}`".to_owned())
-        } else if !target
-            .accepted_services
-            .as_ref()?
-            .contains(&local.namespace)
-        {
+        } else if !target.accepted_services.as_ref()?.contains(&local.namespace) {
             let namespace = &local.namespace;
             let message =
                 format!("`acceptedServices` of `{name}` does not have the namespace `{namespace}`");
@@ -212,13 +192,7 @@ fn service_name(
     let own = place.key("namespace");
     let namespace = name_or_finding("namespace", namespace, namespace.parse(), &own, findings);
     let of = |namespace| ServiceName::new(namespace, name);
-    name_or_finding(
-        "Service",
-        name,
-        of(namespace?),
-        &place.key("name"),
-        findings,
-    )
+    name_or_finding("Service", name, of(namespace?), &place.key("name"), findings)
 }
 
 /// Returns the ports of a Service, or reports what Kubernetes would refuse.

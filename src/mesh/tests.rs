@@ -52,17 +52,9 @@ spec:
       endpointDomains: [.example.org]
 ",
     );
-    let [east, west] = found[0].entries.as_slice() else {
-        panic!()
-    };
+    let [east, west] = found[0].entries.as_slice() else { panic!() };
     assert_eq!((east.port, west.port.get()), (DEFAULT_PORT, 1));
-    assert_eq!(
-        (
-            east.keepalive.is_some(),
-            west.keepalive.map(|it| it.0.get())
-        ),
-        (false, Some(25))
-    );
+    assert_eq!((east.keepalive.is_some(), west.keepalive.map(|it| it.0.get())), (false, Some(25)));
     assert_eq!(east.endpoint_from, DEFAULT_ENDPOINT_FROM);
     assert_eq!(east.topology_label, DEFAULT_TOPOLOGY_LABEL);
     assert_eq!(west.endpoint_domains, ["example.org"]);
@@ -70,10 +62,7 @@ spec:
     assert_eq!(east.networks.all().len(), 3);
     assert_eq!(found[0].namespace.as_deref(), Some("kilo"));
     let place = &west.networks.all()[0].place;
-    assert_eq!(
-        place.pointer.to_string(),
-        "/spec/clusters/1/allowedNetworks/0"
-    );
+    assert_eq!(place.pointer.to_string(), "/spec/clusters/1/allowedNetworks/0");
 }
 
 #[test]
@@ -92,12 +81,7 @@ fn two_hundred_clusters_are_read_in_one_mesh_or_in_as_many() {
     let names: Vec<String> = (0..201).map(|i| format!("c{i}: 10.{i}.0.0/16")).collect();
     let big = mesh("big", &names.iter().map(String::as_str).collect::<Vec<_>>());
     let pairs: Vec<String> = (1..201)
-        .map(|i| {
-            mesh(
-                &format!("m{i}"),
-                &["hub: 10.0.0.0/16", &format!("c{i}: 10.{i}.0.0/16")],
-            )
-        })
+        .map(|i| mesh(&format!("m{i}"), &["hub: 10.0.0.0/16", &format!("c{i}: 10.{i}.0.0/16")]))
         .collect();
     for text in [big, pairs.join("---\n")] {
         let source = [Source::parse("mesh.yaml", text).unwrap()];

@@ -113,8 +113,7 @@ impl TopologyMembers<'_> {
             };
             if let Some(first) = hubs.get(&hub) {
                 let message = format!("duplicate hub `{hub}`");
-                self.findings
-                    .push(repeated(&mistake::DUPLICATE_HUB, &message, &place, first));
+                self.findings.push(repeated(&mistake::DUPLICATE_HUB, &message, &place, first));
             } else {
                 hubs.insert(hub, place);
             }
@@ -133,19 +132,13 @@ impl TopologyMembers<'_> {
             };
             if one == other {
                 let message = format!("`{one}` is linked to itself");
-                self.findings
-                    .push(Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, ""));
+                self.findings.push(Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, ""));
                 continue;
             }
-            let pair = if one < other {
-                (one, other)
-            } else {
-                (other, one)
-            };
+            let pair = if one < other { (one, other) } else { (other, one) };
             if let Some(first) = links.get(&pair) {
                 let message = format!("`{}` and `{}` are linked twice", pair.0, pair.1);
-                self.findings
-                    .push(repeated(&mistake::DUPLICATE_LINK, &message, &place, first));
+                self.findings.push(repeated(&mistake::DUPLICATE_LINK, &message, &place, first));
             } else {
                 links.insert(pair, place);
             }
@@ -166,23 +159,15 @@ impl TopologyMembers<'_> {
 
 /// Reports the clusters without any link: they would get no Peers at all.
 fn unlinked(drafts: &[Draft], links: &DeclaredLinks, place: &Place) -> Vec<Finding> {
-    let linked: BTreeSet<&ClusterName> = links
-        .0
-        .keys()
-        .flat_map(|(one, other)| [one, other])
-        .collect();
-    let lonely = drafts.iter().filter(|draft| {
-        draft
-            .name
-            .as_ref()
-            .is_some_and(|name| !linked.contains(name))
-    });
+    let linked: BTreeSet<&ClusterName> =
+        links.0.keys().flat_map(|(one, other)| [one, other]).collect();
+    let lonely = drafts
+        .iter()
+        .filter(|draft| draft.name.as_ref().is_some_and(|name| !linked.contains(name)));
     lonely
         .map(|draft| {
-            let message = format!(
-                "`{}` is in no link, so no other cluster would reach it",
-                draft.text
-            );
+            let message =
+                format!("`{}` is in no link, so no other cluster would reach it", draft.text);
             Finding::new(&mistake::UNKNOWN_CLUSTER, message)
                 .at(draft.place.key("name"), "")
                 .at(place.key("links").named(), "missing here")
@@ -191,9 +176,7 @@ fn unlinked(drafts: &[Draft], links: &DeclaredLinks, place: &Place) -> Vec<Findi
 }
 
 fn repeated(rule: &'static Rule, message: &str, again: &Place, first: &Place) -> Finding {
-    Finding::new(rule, message)
-        .at_both(again.clone(), first.clone())
-        .help(REMOVE_ONE)
+    Finding::new(rule, message).at_both(again.clone(), first.clone()).help(REMOVE_ONE)
 }
 
 #[cfg(test)]
@@ -201,11 +184,7 @@ mod tests {
     use crate::mesh::tests::{mesh, report};
 
     fn with(topology: &str) -> String {
-        let ranges = [
-            "east: 10.0.0.0/16",
-            "west: 10.1.0.0/16",
-            "north: 10.2.0.0/16",
-        ];
+        let ranges = ["east: 10.0.0.0/16", "west: 10.1.0.0/16", "north: 10.2.0.0/16"];
         report(&format!("{}  topology: {topology}\n", mesh("m", &ranges)))
     }
 
@@ -213,10 +192,7 @@ mod tests {
     fn all_modes_work() {
         assert_eq!(with("{ mode: FullMesh }"), "");
         assert_eq!(with("{ mode: Hub, hubs: [east] }"), "");
-        assert_eq!(
-            with("{ mode: Links, links: [[east, west], [west, north]] }"),
-            ""
-        );
+        assert_eq!(with("{ mode: Links, links: [[east, west], [west, north]] }"), "");
         assert_eq!(with("{}"), "");
         assert_eq!(with("~"), "");
     }

@@ -45,10 +45,7 @@ impl ServicePath<'_> {
     pub fn expectation(&self, class: AddressClass) -> Expectation {
         let place = &self.service.place;
         let clusters = |members: &[&ClusterName]| SelectedClusters {
-            members: members
-                .iter()
-                .map(|it| ((*it).clone(), place.clone()))
-                .collect(),
+            members: members.iter().map(|it| ((*it).clone(), place.clone())).collect(),
             group: None,
         };
         let selection = |clusters| Selection {
@@ -61,10 +58,7 @@ impl ServicePath<'_> {
         let targets: Vec<&ClusterName> = self.targets.iter().copied().collect();
         Expectation {
             name: None,
-            from: Selection {
-                class: Some(class),
-                ..selection(clusters(&targets))
-            },
+            from: Selection { class: Some(class), ..selection(clusters(&targets)) },
             to: Selection {
                 addresses: vec![Cidr::host(self.address)],
                 ..selection(clusters(&[&self.service.source]))

@@ -22,18 +22,9 @@ spec:
 ";
 
 const NODES: [(&str, &str); 3] = [
-    (
-        "a",
-        "a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1",
-    ),
-    (
-        "b",
-        "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.113.2",
-    ),
-    (
-        "c",
-        "c pod=fd00:3:1::/64 wg=10.203.0.1/16 key=C external=198.18.113.3",
-    ),
+    ("a", "a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1"),
+    ("b", "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.113.2"),
+    ("c", "c pod=fd00:3:1::/64 wg=10.203.0.1/16 key=C external=198.18.113.3"),
 ];
 
 /// The Service as its cluster has it.
@@ -63,17 +54,11 @@ fn report(mesh: &str, of_b: Option<serde_json::Value>, of_a: Option<serde_json::
         let snapshot = ServiceSnapshot::new(&cluster, names, found);
         (cluster, snapshot)
     };
-    let services = [
-        observed("a", of_a),
-        observed("b", of_b),
-        observed("c", None),
-    ];
+    let services = [observed("a", of_a), observed("b", of_b), observed("c", None)];
     let mirrors = Mirrors::new(&meshes, &fleet, &plan, &services.into());
     let mut text = String::new();
     for (target, services) in &mirrors.targets {
-        let names = services
-            .iter()
-            .map(|it| format!(" {} {}", it.service.local, it.address));
+        let names = services.iter().map(|it| format!(" {} {}", it.service.local, it.address));
         let _ = writeln!(text, "{target}:{}", names.collect::<String>());
     }
     for Flawed { target, flaw, .. } in &mirrors.flaws {
@@ -120,10 +105,7 @@ fn what_cannot_be_mirrored_is_left_out_everywhere() {
     let mut mirror = api();
     mirror["metadata"]["labels"] = json!({ "kilo-clustermesh.io/source-cluster": "m" });
     // The label of a Service that selects pods means nothing.
-    assert_eq!(
-        report(MESH, Some(mirror.clone()), None),
-        report(MESH, Some(api()), None)
-    );
+    assert_eq!(report(MESH, Some(mirror.clone()), None), report(MESH, Some(api()), None));
     assert!(report(MESH, Some(api()), Some(mirror.clone())).contains("a: Taken"));
     mirror["spec"]["selector"] = json!(null);
     insta::assert_snapshot!(report(MESH, Some(mirror.clone()), None), @"
@@ -139,10 +121,7 @@ fn what_cannot_be_mirrored_is_left_out_everywhere() {
     c: OtherFamily(V6)
     ");
     // A mirror may be there.
-    assert_eq!(
-        report(MESH, Some(api()), Some(mirror)),
-        report(MESH, Some(api()), None)
-    );
+    assert_eq!(report(MESH, Some(api()), Some(mirror)), report(MESH, Some(api()), None));
 }
 
 /// A cluster must not be able to take away what others have.

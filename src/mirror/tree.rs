@@ -44,11 +44,7 @@ pub fn tree(mirrors: &Mirrors, folder: &str) -> Result<BTreeMap<String, Arc<str>
         let kustomization = template::kustomization(&files)?;
         let path = |file: &str| format!("{folder}/{target}/{file}");
         tree.insert(path(KUSTOMIZATION), Arc::from(kustomization));
-        tree.extend(
-            texts
-                .into_iter()
-                .map(|(file, text)| (path(&file), Arc::from(text))),
-        );
+        tree.extend(texts.into_iter().map(|(file, text)| (path(&file), Arc::from(text))));
     }
     Ok(tree)
 }

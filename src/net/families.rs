@@ -42,9 +42,7 @@ impl Families {
 
     /// Returns the first kind.
     pub fn first(self) -> Option<Family> {
-        [Family::V4, Family::V6]
-            .into_iter()
-            .find(|it| self.has(*it))
+        [Family::V4, Family::V6].into_iter().find(|it| self.has(*it))
     }
 
     /// Adds a kind.

@@ -131,9 +131,7 @@ impl<T> Prefixes<T> {
     pub fn at(&self, slot: SlotId) -> (Cidr, &[T]) {
         let next = self.slots.get(slot.index() + 1);
         let end = next.map_or(self.claims.len(), |it| it.first_claim.index());
-        let Slot {
-            cidr, first_claim, ..
-        } = self.slots[slot];
+        let Slot { cidr, first_claim, .. } = self.slots[slot];
         let claims = self.claims.get(first_claim.index()..end);
         (cidr, claims.unwrap_or_default())
     }
@@ -143,10 +141,7 @@ impl<T> Prefixes<T> {
         if self.are_unique() {
             return usize::from(!self.is_empty());
         }
-        self.iter()
-            .map(|(_, claims)| claims.len())
-            .max()
-            .unwrap_or_default()
+        self.iter().map(|(_, claims)| claims.len()).max().unwrap_or_default()
     }
 
     /// Returns the numbers of all ranges, in order.
@@ -214,10 +209,7 @@ impl<T> Prefixes<T> {
         let behind = nearest.map_or(0, |it| it.index() + 1);
         let next = self.slots.get(behind).map(|it| it.span);
         let begins = next.is_some_and(|it| it.family == span.family && it.first <= span.last);
-        let mut look = PrefixLook {
-            longest: None,
-            is_whole: !begins,
-        };
+        let mut look = PrefixLook { longest: None, is_whole: !begins };
         for slot in std::iter::successors(nearest, |slot| self.parent(*slot)) {
             let around = self.slots[slot].span;
             if around.holds(span) {
@@ -231,23 +223,15 @@ impl<T> Prefixes<T> {
 
     /// Returns the ranges that may begin or end among the addresses of `span`.
     pub fn across(&self, span: Span) -> impl Iterator<Item = Span> {
-        let one = |address: u128| Span {
-            first: address,
-            last: address,
-            ..span
-        };
-        let ends = self
-            .around(one(span.first))
-            .chain(self.around(one(span.last)));
+        let one = |address: u128| Span { first: address, last: address, ..span };
+        let ends = self.around(one(span.first)).chain(self.around(one(span.last)));
         let slots = self.within(span).chain(ends);
         slots.map(|slot| self.slots[slot].span)
     }
 
     /// Returns the slots of the ranges that are in `span`, one equal to it included.
     pub fn within(&self, span: Span) -> impl ExactSizeIterator<Item = SlotId> + use<T> {
-        let start = self
-            .slots
-            .partition_point(|it| it.precedes(span) && it.span != span);
+        let start = self.slots.partition_point(|it| it.precedes(span) && it.span != span);
         let behind = self.slots.get(start..).unwrap_or_default();
         let begins = |it: &Slot| (it.span.family, it.span.first) <= (span.family, span.last);
         // Usually there are few.
@@ -256,8 +240,7 @@ impl<T> Prefixes<T> {
             most *= 2;
         }
         let near = behind.get(..most).unwrap_or(behind);
-        self.slots
-            .ids_at(start..start + near.partition_point(begins))
+        self.slots.ids_at(start..start + near.partition_point(begins))
     }
 
     /// Returns the ranges around `span` and then those that begin in it, found with one search.
@@ -293,15 +276,9 @@ impl<T> Prefixes<T> {
 
     /// Cuts `span` into pieces, in order: what holds for one address of a piece holds for all.
     pub fn pieces(&self, span: Span) -> Vec<Piece> {
-        let mut cut = PrefixCut {
-            pieces: Vec::new(),
-            family: span.family,
-            next: Some(span.first),
-        };
+        let mut cut = PrefixCut { pieces: Vec::new(), family: span.family, next: Some(span.first) };
         let mut open: Vec<(u128, SlotId)> = Vec::new();
-        let outside = self
-            .around(span)
-            .find(|slot| self.slots[*slot].span != span);
+        let outside = self.around(span).find(|slot| self.slots[*slot].span != span);
         for slot in self.within(span) {
             let inner = self.slots[slot].span;
             while let Some(&(last, done)) = open.last()
@@ -344,11 +321,7 @@ impl PrefixCut {
             return;
         };
         let family = self.family;
-        let span = Span {
-            family,
-            first,
-            last,
-        };
+        let span = Span { family, first, last };
         self.pieces.push(Piece { span, slot });
         self.next = last.checked_add(1);
     }

@@ -47,8 +47,7 @@ impl<'f, 'a> HarmlessLosses<'f, 'a> {
 
     /// Returns whether a loss is known to end no path of others.
     pub(super) fn have(&self, lost: &LostNodes) -> bool {
-        lost.by_site()
-            .all(|(site, nodes)| self.is_harmless(site, nodes))
+        lost.by_site().all(|(site, nodes)| self.is_harmless(site, nodes))
     }
 
     fn is_harmless(&self, number: SiteId, lost: &BTreeSet<NodeId>) -> bool {
@@ -126,10 +125,9 @@ pub(super) fn are_tunnel_addresses_alone(fabric: &Fabric, number: SiteId) -> boo
     nodes.all(|it| it.segment.is_none() || it.kilo.internal_address().is_some())
         && topology.segments.iter().all(|it| match it.wireguard_ip {
             WireguardIp::Certain(address) => is_alone(address),
-            WireguardIp::Ambiguous {
-                computed,
-                announced,
-            } => is_alone(computed) && is_alone(announced),
+            WireguardIp::Ambiguous { computed, announced } => {
+                is_alone(computed) && is_alone(announced)
+            }
             WireguardIp::None => true,
         })
 }

@@ -30,9 +30,9 @@ impl FleetPart {
         };
         match self {
             Self::Node(at) => LostNodes::from_iter([*at]),
-            Self::Location(site, location) => all_of(*site)
-                .filter(|it| fabric.node(*it).kilo.location == *location)
-                .collect(),
+            Self::Location(site, location) => {
+                all_of(*site).filter(|it| fabric.node(*it).kilo.location == *location).collect()
+            }
             Self::Cluster(site) => all_of(*site).collect(),
             Self::Range(range) => {
                 let sites = fabric.sites.ids().flat_map(all_of);
@@ -69,15 +69,10 @@ pub fn single_parts(fabric: &Fabric) -> Vec<FleetPart> {
         let mut count = 0;
         for (node, own) in counted {
             parts.push(FleetPart::Node(At { site, node }));
-            locations
-                .entry(&own.kilo.location)
-                .or_default()
-                .insert(node);
+            locations.entry(&own.kilo.location).or_default().insert(node);
             count += 1;
         }
-        let several = locations
-            .iter()
-            .filter(|it| 1 < it.1.len() && it.1.len() < count);
+        let several = locations.iter().filter(|it| 1 < it.1.len() && it.1.len() < count);
         parts
             .extend(several.map(|(location, _)| FleetPart::Location(site, (*location).to_owned())));
         parts.extend((0 < count).then_some(FleetPart::Cluster(site)));

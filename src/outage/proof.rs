@@ -145,12 +145,9 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
         let after = self.fabric().with_versions(versions.collect());
         let sites = || self.fabric().sites.ids();
         let is_left = |it: &SiteId| !lost.touch(*it) || snapshots.contains_key(it);
-        let pairs = snapshots.keys().flat_map(|site| {
-            sites().filter(is_left).map(|it| SitePair {
-                from: *site,
-                to: it,
-            })
-        });
+        let pairs = snapshots
+            .keys()
+            .flat_map(|site| sites().filter(is_left).map(|it| SitePair { from: *site, to: it }));
         let linked = pairs.filter(|it| it.from != it.to && self.are_linked(*it));
         let pairs: BTreeSet<SitePair> = linked.flat_map(|it| [it, it.back()]).collect();
         let is_wanted = |from, to| pairs.contains(&SitePair { from, to });
@@ -170,9 +167,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
             ended.retain(&left[pair.from], &left[pair.to]);
             self.counted(pair, ended)
         });
-        Ok(OutageResult {
-            ended: ended.collect(),
-        })
+        Ok(OutageResult { ended: ended.collect() })
     }
 
     /// Returns the snapshots of the clusters that lose some of their nodes, once the agents of the others have
@@ -184,9 +179,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     ) -> Result<BTreeMap<SiteId, Snapshot>, OutageObstacle> {
         let fabric = self.fabric();
         let changed = lost.by_site().filter(|it| !lost.are_all_of(fabric, it.0));
-        changed
-            .map(|(site, nodes)| Ok((site, settled(fabric, site, nodes)?)))
-            .collect()
+        changed.map(|(site, nodes)| Ok((site, settled(fabric, site, nodes)?))).collect()
     }
 
     /// Returns the declared paths that work between two clusters.
@@ -225,9 +218,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
         let is_everything = self.declared.is_none();
         let StateProof { whole, partial } = StateProof::new(self.reach, pair, &self.blocks, known);
         let [whole, partial] = [whole, partial].map(|it| {
-            it.between(&senders, &receivers, |from, to| {
-                is_everything || are_declared(from, to)
-            })
+            it.between(&senders, &receivers, |from, to| is_everything || are_declared(from, to))
         });
         StateProof { whole, partial }
     }
@@ -240,8 +231,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
             let declared = declared.map(|it| it.promised(from, to, blocks));
             let declared = declared.unwrap_or_else(|| vec![true; blocks.len()]);
             let all = blocks.iter().zip(declared);
-            all.map(|(it, is_declared)| it.owner.class().filter(|_| is_declared))
-                .collect()
+            all.map(|(it, is_declared)| it.owner.class().filter(|_| is_declared)).collect()
         })
     }
 
@@ -286,11 +276,8 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
 
 /// Returns the blocks of a cluster by class.
 fn by_class(blocks: &Blocks) -> Vec<(AddressClass, FixedBitSet)> {
-    let classes: BTreeSet<AddressClass> = blocks
-        .all
-        .iter()
-        .filter_map(|it| it.owner.class())
-        .collect();
+    let classes: BTreeSet<AddressClass> =
+        blocks.all.iter().filter_map(|it| it.owner.class()).collect();
     let of_class = |class| blocks.of(|it| it.owner.class() == Some(class));
     classes.into_iter().map(|it| (it, of_class(it))).collect()
 }

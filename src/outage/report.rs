@@ -28,10 +28,7 @@ impl OutageProof<'_, '_, '_, '_> {
     /// # Errors
     /// It is not known.
     pub fn report(&self, lost: &LostNodes) -> Result<OutageReport, OutageObstacle> {
-        Ok(OutageReport {
-            ended: self.examine(lost)?.ended,
-            own: self.own_paths(lost),
-        })
+        Ok(OutageReport { ended: self.examine(lost)?.ended, own: self.own_paths(lost) })
     }
 
     /// Counts the declared paths from and to lost nodes.
@@ -110,8 +107,7 @@ impl OutageProof<'_, '_, '_, '_> {
 /// Returns all pairs of clusters.
 fn pairs(fabric: &Fabric) -> impl Iterator<Item = SitePair> {
     let sites = fabric.sites.ids();
-    let pairs = sites
-        .clone()
-        .flat_map(move |from| sites.clone().map(move |to| SitePair { from, to }));
+    let pairs =
+        sites.clone().flat_map(move |from| sites.clone().map(move |to| SitePair { from, to }));
     pairs.filter(|it| it.from != it.to)
 }

@@ -47,9 +47,7 @@ impl FleetPart {
         if let Some(range) = range.or_else(address) {
             let part = Self::Range(range);
             let is_empty = part.nodes(fabric).is_empty();
-            return (!is_empty)
-                .then_some(part)
-                .ok_or(SelectionError::Range(range));
+            return (!is_empty).then_some(part).ok_or(SelectionError::Range(range));
         }
         let cut = text.find(['/', ':']);
         let (cluster, rest) = cut.map_or((text, ""), |it| text.split_at(it));
@@ -97,10 +95,5 @@ fn missing<'n>(
         let first: Vec<String> = names.take(LISTED).map(quoted).collect();
         format!("its {kind}s begin with {}", first.join(", "))
     };
-    SelectionError::Missing {
-        cluster: cluster.to_owned(),
-        kind,
-        name: name.to_owned(),
-        help,
-    }
+    SelectionError::Missing { cluster: cluster.to_owned(), kind, name: name.to_owned(), help }
 }

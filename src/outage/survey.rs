@@ -40,11 +40,7 @@ impl OutageProof<'_, '_, '_, '_> {
             (!self.is_harmless(&lost)).then(|| (part, self.prove(&lost)))
         });
         let proved: Vec<(FleetPart, Result<OutageResult, OutageObstacle>)> = proved.collect();
-        let mut survey = Survey {
-            parts: count,
-            proved: proved.len(),
-            ..Survey::default()
-        };
+        let mut survey = Survey { parts: count, proved: proved.len(), ..Survey::default() };
         for (part, result) in proved {
             match result {
                 Ok(result) if result.ended.is_empty() => {}

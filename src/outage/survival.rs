@@ -46,18 +46,13 @@ impl OutageProof<'_, '_, '_, '_> {
 
     fn survival(&self, check: &Check, losses: &[NodeLoss]) -> Survival {
         let meant = MeantBlocks::new(self.fabric(), check.expectation);
-        let mut survival = Survival {
-            partial: self.partial(&meant),
-            ..Survival::default()
-        };
+        let mut survival = Survival { partial: self.partial(&meant), ..Survival::default() };
         let mut harmful: Vec<(At, Vec<LostPaths>)> = Vec::new();
         for (at, loss) in losses {
             match loss {
                 Ok(result) => {
-                    let ended = result
-                        .ended
-                        .iter()
-                        .filter_map(|it| self.meant(it.pair, &it.paths, &meant));
+                    let ended =
+                        result.ended.iter().filter_map(|it| self.meant(it.pair, &it.paths, &meant));
                     let ended: Vec<LostPaths> = ended.collect();
                     if !ended.is_empty() {
                         harmful.push((*at, ended));

@@ -31,10 +31,7 @@ pub struct OrderResults<'a> {
 impl Filler {
     /// Returns a filler with the values of a run.
     pub fn new(facts: Facts) -> Self {
-        Self {
-            values: facts.values(),
-            steps: StepBudget::default(),
-        }
+        Self { values: facts.values(), steps: StepBudget::default() }
     }
 
     /// Returns the results of an order, given the text of a template by its path.
@@ -59,14 +56,7 @@ impl Filler {
                 paths.collect::<Result<_, _>>()?
             }
         };
-        Ok(OrderResults {
-            paths,
-            filler: self,
-            order,
-            engine,
-            templates: BTreeMap::new(),
-            next: 0,
-        })
+        Ok(OrderResults { paths, filler: self, order, engine, templates: BTreeMap::new(), next: 0 })
     }
 
     fn path(

@@ -21,10 +21,8 @@ impl TakenPaths {
     /// Takes a path for a file; returns whether it was free.
     pub(super) fn take(&mut self, path: &str) -> bool {
         let path = path.to_lowercase();
-        let folders: Vec<String> = path
-            .match_indices('/')
-            .map(|(end, _)| path[..end].to_owned())
-            .collect();
+        let folders: Vec<String> =
+            path.match_indices('/').map(|(end, _)| path[..end].to_owned()).collect();
         let is_free = !self.files.contains(&path)
             && !self.folders.contains(&path)
             && !folders.iter().any(|it| self.files.contains(it));

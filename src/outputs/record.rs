@@ -25,9 +25,7 @@ impl Digest {
 
     fn read(text: &str) -> Option<Self> {
         let mut digest = [0; 32];
-        let is_hexadecimal = text
-            .bytes()
-            .all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
+        let is_hexadecimal = text.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
         if text.len() != 2 * digest.len() || !is_hexadecimal {
             return None;
         }
@@ -40,9 +38,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        self.0
-            .iter()
-            .try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
 }
 
@@ -50,9 +46,7 @@ impl Record {
     /// Returns the record of what is to be written.
     pub fn new(texts: &TemplateTexts) -> Self {
         let digest = |text: &str| Digest::new(text.as_bytes());
-        let record = texts
-            .iter()
-            .map(|(path, text)| (path.clone(), digest(text)));
+        let record = texts.iter().map(|(path, text)| (path.clone(), digest(text)));
         Self(record.collect())
     }
 
@@ -109,17 +103,9 @@ mod tests {
     fn refuses_what_is_not_a_record() {
         assert_eq!(Record::read(""), Err(1));
         let digest = Digest::new(b"");
-        let lines = [
-            "x  a".to_owned(),
-            format!("{digest}  ../a"),
-            format!("{digest} a"),
-        ];
+        let lines = ["x  a".to_owned(), format!("{digest}  ../a"), format!("{digest} a")];
         for line in lines {
-            assert_eq!(
-                Record::read(&format!("{HEADER}\n{line}\n")),
-                Err(2),
-                "{line}"
-            );
+            assert_eq!(Record::read(&format!("{HEADER}\n{line}\n")), Err(2), "{line}");
         }
     }
 }

@@ -17,10 +17,7 @@ impl Fabric<'_> {
     /// Follows a packet to its end.
     pub fn way(&self, packet: &Packet) -> Way {
         let mut steps = Vec::new();
-        let ending = self
-            .follow(packet, &mut steps)
-            .err()
-            .unwrap_or(Ending::Delivered);
+        let ending = self.follow(packet, &mut steps).err().unwrap_or(Ending::Delivered);
         Way { steps, ending }
     }
 
@@ -30,10 +27,7 @@ impl Fabric<'_> {
         let unready = Ending::NotReady { node: from };
         let segment = site.segment(from.node).ok_or(unready)?;
         let leader = site.leader(segment);
-        let sender = At {
-            node: leader.node(),
-            ..from
-        };
+        let sender = At { node: leader.node(), ..from };
         stays(site, from, packet.destination)?;
         if sender != from {
             stays(site, sender, packet.destination)?;
@@ -45,12 +39,7 @@ impl Fabric<'_> {
             return Err(Ending::Ambiguous { at: sender, doubt });
         }
         let back = self.back(sender, peer, receiver)?;
-        let tunnels = Tunnels {
-            sender,
-            peer,
-            receiver,
-            back,
-        };
+        let tunnels = Tunnels { sender, peer, receiver, back };
         steps.push(self.dial(&tunnels, packet.session)?);
         steps.push(self.accept(&tunnels, packet.source)?);
         self.deliver(receiver, packet)?;
@@ -70,10 +59,8 @@ impl Fabric<'_> {
         let ambiguous = |doubt| Ending::Ambiguous { at, doubt };
         let site = self.site(at.site);
         keeps(site, at, segment, packet.destination)?;
-        let (slot, holder) = site
-            .model
-            .select(segment, packet.destination)
-            .ok_or(Ending::NoRoute { at })?;
+        let (slot, holder) =
+            site.model.select(segment, packet.destination).ok_or(Ending::NoRoute { at })?;
         let (range, _) = site.model.tunnels.at(slot);
         let claim = match holder {
             RangeHolder::Certain(claim) => claim,
@@ -96,13 +83,7 @@ impl Fabric<'_> {
         };
         self.hits(packet.to, receiver, at, claim, range)?;
         let place = site.model.place(claim);
-        steps.push(Step::Selected {
-            by: at,
-            range,
-            peer,
-            place,
-            receiver,
-        });
+        steps.push(Step::Selected { by: at, range, peer, place, receiver });
         Ok((peer, receiver))
     }
 
@@ -129,12 +110,7 @@ impl Fabric<'_> {
         if is_meant {
             return Ok(());
         }
-        Err(Ending::StolenBy {
-            at,
-            claim,
-            range,
-            thief: Some(receiver),
-        })
+        Err(Ending::StolenBy { at, claim, range, thief: Some(receiver) })
     }
 
     /// Takes the packet from the end of the tunnel to where it is meant to go: nothing there may send
@@ -148,11 +124,7 @@ impl Fabric<'_> {
         let Some(slot) = site.model.tunnels.holding(packet.destination).next() else {
             // Kilo does not know of a node's second pod CIDR, so no route leads to another node.
             let is_elsewhere = matches!(packet.to, Goal::Node(to) if to != at);
-            return if is_elsewhere {
-                Err(Ending::NoRoute { at })
-            } else {
-                Ok(())
-            };
+            return if is_elsewhere { Err(Ending::NoRoute { at }) } else { Ok(()) };
         };
         if is_proxied {
             return Ok(());
@@ -184,10 +156,7 @@ impl Fabric<'_> {
         }
         Err(match claim.tunnel {
             Tunnel::Segment(other) => Ending::SourceRejected {
-                by: At {
-                    node: site.leader(other).node(),
-                    ..at
-                },
+                by: At { node: site.leader(other).node(), ..at },
                 owner: None,
                 peer: None,
             },
@@ -199,12 +168,7 @@ impl Fabric<'_> {
     fn taken(&self, at: At, claim: TunnelClaim, range: Cidr) -> Ending {
         let key = self.site(at.site).model.key(claim.tunnel);
         let thief = self.holders(&key.unwrap_or_default()).first().copied();
-        Ending::StolenBy {
-            at,
-            claim,
-            range,
-            thief,
-        }
+        Ending::StolenBy { at, claim, range, thief }
     }
 }
 
@@ -243,11 +207,8 @@ pub(crate) fn keeps(
     destination: IpAddr,
 ) -> Result<(), Ending> {
     let is_own = |claim: &TunnelClaim| claim.tunnel == Tunnel::Segment(segment);
-    let mut around = site
-        .model
-        .tunnels
-        .holding(destination)
-        .map(|slot| site.model.tunnels.at(slot));
+    let mut around =
+        site.model.tunnels.holding(destination).map(|slot| site.model.tunnels.at(slot));
     // Wider ranges than that of a Peer have no effect.
     let longest = around.find(|(_, claims)| {
         let is_peer = |claim: &TunnelClaim| matches!(claim.tunnel, Tunnel::Peer(_));

@@ -85,9 +85,7 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
     let [one, other] = [from.site, to.site()].map(|it| fabric.site(it));
     if let Some(entry) = unjoined(meshes, one.cluster, other.cluster) {
         let (state, cluster) = (entry.state, &entry.name);
-        return Some(format!(
-            "remove `state: {state:?}` of `{cluster}` in the mesh"
-        ));
+        return Some(format!("remove `state: {state:?}` of `{cluster}` in the mesh"));
     }
     if !are_linked(meshes, one.cluster, other.cluster) {
         let refusals = refusals(meshes, one.cluster, other.cluster);
@@ -100,10 +98,7 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
         ));
     }
     let packet = &trace.packet;
-    let ends = [
-        (one, packet.destination, other),
-        (other, packet.source, one),
-    ];
+    let ends = [(one, packet.destination, other), (other, packet.source, one)];
     let mut refused = ends.into_iter().filter_map(|(taker, address, giver)| {
         let list = refusing_list(meshes, taker.cluster, giver.cluster, address)?;
         let file = Quoted(&list.source);

@@ -77,18 +77,10 @@ impl Fabric<'_> {
 
     fn premise_of(&self, packet: &Packet, way: &Way) -> Option<Premise> {
         let premises = way.steps.iter().filter_map(|step| match step {
-            Step::Dialled {
-                by,
-                endpoint,
-                assumes,
-            } => {
+            Step::Dialled { by, endpoint, assumes } => {
                 let strange = endpoint.as_ref().filter(|it| self.is_stranger(it));
-                let stranger = strange.and_then(|it| {
-                    Some(Stranger {
-                        by: *by,
-                        address: it.address()?,
-                    })
-                });
+                let stranger =
+                    strange.and_then(|it| Some(Stranger { by: *by, address: it.address()? }));
                 let unseen = assumes.first().copied().map(Premise::Family);
                 unseen.or(stranger.map(Premise::Stranger))
             }
@@ -135,10 +127,6 @@ impl Fabric<'_> {
         };
         let site = self.site(carrier.site);
         let (range, node) = site.distant(carrier.node, packet.destination)?;
-        Some(Distant {
-            node: At { node, ..carrier },
-            carrier,
-            range,
-        })
+        Some(Distant { node: At { node, ..carrier }, carrier, range })
     }
 }

@@ -94,11 +94,7 @@ impl Trace {
 
     /// Returns the rule about its end, unless it is delivered.
     pub fn verdict(&self) -> Option<&'static Rule> {
-        if self.return_fails() {
-            Some(&rule::RETURN_FAILS)
-        } else {
-            self.there.ending.rule()
-        }
+        if self.return_fails() { Some(&rule::RETURN_FAILS) } else { self.there.ending.rule() }
     }
 }
 
@@ -108,9 +104,7 @@ impl Fabric<'_> {
     /// # Errors
     /// Nothing is sent from the one, or both are in one cluster.
     pub fn trace(&self, from: End, to: End) -> Result<Trace, NoEnd> {
-        let silent = NoEnd::Silent {
-            address: from.address,
-        };
+        let silent = NoEnd::Silent { address: from.address };
         let node = from.owner.node().ok_or(silent)?;
         if from.site == to.site {
             let cluster = self.site(from.site).cluster.to_string();
@@ -141,10 +135,6 @@ impl Fabric<'_> {
             let answer = packet.answer(arrival);
             (answer, self.way(&answer))
         });
-        Trace {
-            packet,
-            there,
-            back,
-        }
+        Trace { packet, there, back }
     }
 }

@@ -64,16 +64,8 @@ impl Dials {
 impl Tunnels {
     fn sides(&self) -> [TunnelSide; 2] {
         [
-            TunnelSide {
-                at: self.sender,
-                peer: self.peer,
-                other: self.receiver,
-            },
-            TunnelSide {
-                at: self.receiver,
-                peer: self.back,
-                other: self.sender,
-            },
+            TunnelSide { at: self.sender, peer: self.peer, other: self.receiver },
+            TunnelSide { at: self.receiver, peer: self.back, other: self.sender },
         ]
     }
 }
@@ -126,39 +118,25 @@ impl Fabric<'_> {
     /// one.
     pub(super) fn dial(&self, tunnels: &Tunnels, session: Session) -> Result<Step, Ending> {
         if self.has_open_tunnels() {
-            return Ok(Step::Dialled {
-                by: tunnels.sender,
-                endpoint: None,
-                assumes: Vec::new(),
-            });
+            return Ok(Step::Dialled { by: tunnels.sender, endpoint: None, assumes: Vec::new() });
         }
         let sides = tunnels.sides();
         let [near, far] = &sides;
-        let dials = [
-            self.dials(near.at, near.peer, near.other)?,
-            self.dials(far.at, far.peer, far.other)?,
-        ];
+        let dials =
+            [self.dials(near.at, near.peer, near.other)?, self.dials(far.at, far.peer, far.other)?];
         let (by, endpoint) = self.opens(&sides, dials.map(Dials::may_be), session)?;
         let unseen = dials.iter().zip(&sides).filter_map(|(dials, side)| {
             let Dials::Unseen(family) = *dials else {
                 return None;
             };
-            Some(Unseen {
-                at: side.at,
-                peer: side.peer,
-                family,
-            })
+            Some(Unseen { at: side.at, peer: side.peer, family })
         });
         let mut assumes: Vec<Unseen> = unseen.collect();
         let is_shown = || self.opens(&sides, dials.map(|it| it == Dials::Shown), session);
         if !assumes.is_empty() && is_shown().is_ok() {
             assumes.clear();
         }
-        Ok(Step::Dialled {
-            by,
-            endpoint,
-            assumes,
-        })
+        Ok(Step::Dialled { by, endpoint, assumes })
     }
 
     /// Returns who opens the tunnel and where it dials, given which of the two get to the other.
@@ -254,13 +232,7 @@ impl Fabric<'_> {
             return missing;
         }
         match site.model.tunnels.at(slot) {
-            (range, [claim, ..]) => Ending::Loops {
-                at,
-                peer,
-                address,
-                range,
-                claim: *claim,
-            },
+            (range, [claim, ..]) => Ending::Loops { at, peer, address, range, claim: *claim },
             _ => Ending::NoRoute { at },
         }
     }
@@ -268,11 +240,7 @@ impl Fabric<'_> {
     /// Lets the receiver's WireGuard look at the source.
     pub(super) fn accept(&self, tunnels: &Tunnels, source: IpAddr) -> Result<Step, Ending> {
         let (by, back) = (tunnels.receiver, tunnels.back);
-        let reject = |owner| Ending::SourceRejected {
-            by,
-            owner,
-            peer: Some(back),
-        };
+        let reject = |owner| Ending::SourceRejected { by, owner, peer: Some(back) };
         let site = self.site(by.site);
         let Some(segment) = site.segment(by.node) else {
             return Err(reject(None));
@@ -283,11 +251,7 @@ impl Fabric<'_> {
         let (range, _) = site.model.tunnels.at(slot);
         match holder {
             RangeHolder::Certain(claim) if claim.tunnel == Tunnel::Peer(back) => {
-                Ok(Step::Accepted {
-                    by,
-                    range,
-                    place: site.model.place(claim),
-                })
+                Ok(Step::Accepted { by, range, place: site.model.place(claim) })
             }
             RangeHolder::Certain(claim) => Err(reject(Some((claim, range)))),
             RangeHolder::Ambiguous(claims) => {

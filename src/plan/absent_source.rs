@@ -50,10 +50,8 @@ impl AbsentSource {
             return None;
         }
         let by_people = ExcludedByMesh::find(&member.cluster, membership);
-        let excluded = membership
-            .excluded
-            .iter()
-            .filter(|it| it.reason != ExcludedReason::NotSelected);
+        let excluded =
+            membership.excluded.iter().filter(|it| it.reason != ExcludedReason::NotSelected);
         let speaking: usize = membership.candidates.iter().map(|it| it.nodes).sum();
         let all = speaking + membership.excluded.len();
         let accepted = view.accepted(source);
@@ -65,10 +63,7 @@ impl AbsentSource {
         };
         let local = || source.own.entry.local_networks.iter().map(|it| &it.cidr);
         let others = |range: Cidr| range.without(local());
-        let ranges = declared
-            .filter(is_routable)
-            .flat_map(common)
-            .flat_map(others);
+        let ranges = declared.filter(is_routable).flat_map(common).flat_map(others);
         let is_let = |range: &Cidr| {
             let is_accepted = accepted.is_none_or(|it| it.takes(*range));
             let is_local = local().any(|it| it.contains(*range));

@@ -129,17 +129,11 @@ fn assign(
             && let Some(&carrier) = carriers.first()
             && !carriers.contains(&segment)
         {
-            let distance = Distance {
-                node,
-                segment,
-                carrier,
-            };
+            let distance = Distance { node, segment, carrier };
             assigned.distant.entry(distance).or_default().push(range);
         }
         let carried = carriers.into_iter().zip(parts);
-        assigned
-            .parts
-            .extend(carried.map(|(carrier, range)| CarriedPart { carrier, range }));
+        assigned.parts.extend(carried.map(|(carrier, range)| CarriedPart { carrier, range }));
     }
     assigned
 }
@@ -216,11 +210,7 @@ fn shares<'a>(
 
 impl<'a> AnchorShare<'a> {
     fn new(anchor: Option<&'a Anchor>, named: Vec<Option<usize>>, contenders: &Contenders) -> Self {
-        Self {
-            anchor,
-            tiers: contenders.tiers(&named, &[]),
-            named,
-        }
+        Self { anchor, tiers: contenders.tiers(&named, &[]), named }
     }
 
     fn is_for(&self, range: Cidr) -> bool {

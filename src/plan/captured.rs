@@ -73,9 +73,7 @@ pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut D
         .map(|(range, hit)| (range, outcome(source.own, range, &hit)))
         .collect();
     for (alike, outcome) in alike(&met, &outcomes) {
-        decision
-            .reasons
-            .push(Arc::new(reason(source, alike, outcome)));
+        decision.reasons.push(Arc::new(reason(source, alike, outcome)));
     }
     for (range, outcome) in outcomes {
         match outcome {
@@ -103,16 +101,14 @@ fn local_networks(source: &TargetSource, met: &[MetRanges], decision: &mut Sourc
                 decision.holes.entry(range).or_default().insert(network);
             }
         }
-        decision
-            .reasons
-            .push(Arc::new(TargetReason::Local(LocalNetwork {
-                ranges: WithheldRanges {
-                    cidrs: ranges.clone(),
-                    declared: Some(conflict.range.place.clone()),
-                },
-                network,
-                place: local.place.clone(),
-            })));
+        decision.reasons.push(Arc::new(TargetReason::Local(LocalNetwork {
+            ranges: WithheldRanges {
+                cidrs: ranges.clone(),
+                declared: Some(conflict.range.place.clone()),
+            },
+            network,
+            place: local.place.clone(),
+        })));
     }
 }
 
@@ -223,10 +219,7 @@ fn densest_first(hit: &Hit) -> Vec<IpAddr> {
     };
     let mut neighbours: BTreeMap<Option<Cidr>, BTreeSet<NodeId>> = BTreeMap::new();
     for (&address, local_nodes) in &hit.hosts {
-        neighbours
-            .entry(around(address))
-            .or_default()
-            .extend(local_nodes);
+        neighbours.entry(around(address)).or_default().extend(local_nodes);
     }
     let mut addresses: Vec<IpAddr> = hit.hosts.keys().copied().collect();
     addresses.sort_by_key(|&address| {

@@ -88,9 +88,7 @@ impl<'f> Conflicts<'f> {
     pub(super) fn new(fleet: &'f Fleet<'f>) -> Self {
         // All meshes have the same ranges of a cluster, so the first one is used.
         let members = fleet.first_memberships_of_all();
-        let declared: OwnedRanges = members
-            .flat_map(|it| OwnedRange::all_of(it.entry))
-            .collect();
+        let declared: OwnedRanges = members.flat_map(|it| OwnedRange::all_of(it.entry)).collect();
         let mut conflicts = Self {
             fleet,
             own_loops: Members::default(),
@@ -214,9 +212,7 @@ fn local_nodes<'f>(member: &'f Member<'f>, declared: &OwnedRanges<'f>) -> Confli
     };
     for (index, local) in member.entry.local_networks.iter().enumerate() {
         let what = Conflicting::Local(local.cidr, index);
-        let around = declared
-            .containing(local.cidr)
-            .filter(|it| it.0 != local.cidr);
+        let around = declared.containing(local.cidr).filter(|it| it.0 != local.cidr);
         for (_, met) in around.chain(declared.inside(local.cidr)) {
             add(&[], what, met);
         }
@@ -254,14 +250,10 @@ fn lans(member: &Member) -> BTreeMap<Cidr, Vec<NodeId>> {
 /// Returns the addresses that a node has, each with what it is. Its pods and its WireGuard address
 /// are in what its own cluster declares, which no other declares too.
 fn points(home: &LocalNode) -> impl Iterator<Item = (Conflicting, IpAddr)> {
-    let endpoints = home
-        .endpoints
-        .iter()
-        .map(|it| (Conflicting::Own(LocalAddress::Endpoint(*it)), *it));
-    let addresses = home
-        .addresses
-        .iter()
-        .map(|it| (Conflicting::Own(LocalAddress::Address(*it)), *it));
+    let endpoints =
+        home.endpoints.iter().map(|it| (Conflicting::Own(LocalAddress::Endpoint(*it)), *it));
+    let addresses =
+        home.addresses.iter().map(|it| (Conflicting::Own(LocalAddress::Address(*it)), *it));
     endpoints.chain(addresses)
 }
 

@@ -50,17 +50,15 @@ fn exclude_candidate(
     let decision = decisions.entry(source.id).or_default();
     let candidate = &source.member.membership.candidates[inside.candidate];
     if decision.excluded.insert(inside.candidate) {
-        decision
-            .reasons
-            .push(Arc::new(TargetReason::LoopingPeer(LoopingPeer {
-                node: candidate.leader.clone(),
-                endpoint: WithheldEndpoint {
-                    address: inside.address,
-                    place: source.member.endpoint_place(candidate),
-                },
-                range,
-                owner: owner.entry.name.clone(),
-                range_place: owner.declaration(range).map(|it| it.place.clone()),
-            })));
+        decision.reasons.push(Arc::new(TargetReason::LoopingPeer(LoopingPeer {
+            node: candidate.leader.clone(),
+            endpoint: WithheldEndpoint {
+                address: inside.address,
+                place: source.member.endpoint_place(candidate),
+            },
+            range,
+            owner: owner.entry.name.clone(),
+            range_place: owner.declaration(range).map(|it| it.place.clone()),
+        })));
     }
 }

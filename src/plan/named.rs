@@ -48,11 +48,9 @@ pub(super) fn problem(
     let mut candidates = source.membership.candidates.iter();
     Some(match contender {
         Some(contender) if contender.is_able => return None,
-        Some(Contender {
-            is_dialled: true,
-            unready: Some(why),
-            ..
-        }) => AnchorProblem::NotReady(why),
+        Some(Contender { is_dialled: true, unready: Some(why), .. }) => {
+            AnchorProblem::NotReady(why)
+        }
         None if source.node(&named.name).is_none() => AnchorProblem::NoNode,
         None if is_stale(source, &named.name) => AnchorProblem::NotReady(Unready::Stale),
         None if candidates.any(|it| it.leader.as_str() == named.name) => AnchorProblem::LeftOut,

@@ -77,10 +77,7 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
             .iter()
             .filter_map(|it| {
                 let address = it.first();
-                Some(Inside {
-                    candidate: *addresses.get(&address)?,
-                    address,
-                })
+                Some(Inside { candidate: *addresses.get(&address)?, address })
             })
             .collect();
         own_loops.withhold(member, routes, &lying);
@@ -100,17 +97,14 @@ fn for_all(member: &Member) -> impl Iterator<Item = Cidr> {
 /// Returns the ranges that are there for nodes: those of these uses, or else the pod CIDRs.
 fn of_nodes(member: &Member) -> Prefixes<Option<Place>> {
     match &member.entry.networks {
-        Networks::Typed {
-            pods, wireguard, ..
-        } => {
+        Networks::Typed { pods, wireguard, .. } => {
             let ranges = pods.iter().chain([wireguard]);
             ranges.map(|it| (it.cidr, Some(it.place.clone()))).collect()
         }
         Networks::Flat { .. } => {
             let claims = |candidate: &'_ PeerCandidate| -> Vec<(Cidr, Option<Place>)> {
                 let pods = candidate.pods.iter();
-                pods.map(|it| (*it, Some(candidate.place.clone())))
-                    .collect()
+                pods.map(|it| (*it, Some(candidate.place.clone()))).collect()
             };
             let carried = member.cluster.carried.subnet.into_iter();
             let carried = carried.map(|it| (it, member.declaration(it).map(|it| it.place.clone())));
@@ -130,17 +124,16 @@ impl OwnLoops {
     ) {
         let candidate = &member.membership.candidates[inside.candidate];
         if self.excluded.insert(inside.candidate) {
-            self.reasons
-                .push(Arc::new(TargetReason::LoopingPeer(LoopingPeer {
-                    node: candidate.leader.clone(),
-                    endpoint: WithheldEndpoint {
-                        address: inside.address,
-                        place: member.endpoint_place(candidate),
-                    },
-                    range,
-                    owner: member.entry.name.clone(),
-                    range_place,
-                })));
+            self.reasons.push(Arc::new(TargetReason::LoopingPeer(LoopingPeer {
+                node: candidate.leader.clone(),
+                endpoint: WithheldEndpoint {
+                    address: inside.address,
+                    place: member.endpoint_place(candidate),
+                },
+                range,
+                owner: member.entry.name.clone(),
+                range_place,
+            })));
         }
     }
 
@@ -150,19 +143,18 @@ impl OwnLoops {
         };
         let candidate = &member.membership.candidates[first.candidate];
         self.withheld.extend(&cidrs);
-        self.reasons
-            .push(Arc::new(TargetReason::LoopingRanges(LoopingRanges {
-                ranges: WithheldRanges {
-                    declared: member.declaration(*cidr).map(|it| it.place.clone()),
-                    cidrs,
-                },
-                cluster: member.entry.name.clone(),
-                node: candidate.leader.to_string(),
-                endpoint: WithheldEndpoint {
-                    address: first.address,
-                    place: member.endpoint_place(candidate),
-                },
-                endpoints: lying.len(),
-            })));
+        self.reasons.push(Arc::new(TargetReason::LoopingRanges(LoopingRanges {
+            ranges: WithheldRanges {
+                declared: member.declaration(*cidr).map(|it| it.place.clone()),
+                cidrs,
+            },
+            cluster: member.entry.name.clone(),
+            node: candidate.leader.to_string(),
+            endpoint: WithheldEndpoint {
+                address: first.address,
+                place: member.endpoint_place(candidate),
+            },
+            endpoints: lying.len(),
+        })));
     }
 }

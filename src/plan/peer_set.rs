@@ -62,21 +62,10 @@ impl PeerSets {
         if let Some(draft) = self.known.get(&key) {
             return Ok(draft.clone());
         }
-        let SourceOffer {
-            peers,
-            shared,
-            reasons,
-        } = offer(source, own_loops, &key);
+        let SourceOffer { peers, shared, reasons } = offer(source, own_loops, &key);
         promise::is_declared(source, &peers)?;
-        let reasons = own_loops
-            .reasons
-            .iter()
-            .cloned()
-            .chain(reasons.into_iter().map(Arc::new));
-        let mut draft = PeerSetDraft {
-            peer_set: None,
-            reasons: reasons.collect(),
-        };
+        let reasons = own_loops.reasons.iter().cloned().chain(reasons.into_iter().map(Arc::new));
+        let mut draft = PeerSetDraft { peer_set: None, reasons: reasons.collect() };
         if !peers.is_empty() {
             draft.peer_set = Some(self.made.len());
             self.made.push(PeerSet {
@@ -124,10 +113,7 @@ fn offer(source: &Member, own_loops: &OwnLoops, key: &PeerSetKey) -> SourceOffer
     let pools = given(&mut source.cluster.carried.pods.iter().copied());
     let mut reasons = Vec::new();
     if let (Some(family), true) = (key.family, 0 < unroutable) {
-        reasons.push(TargetReason::Family {
-            family: family.other(),
-            ranges: unroutable,
-        });
+        reasons.push(TargetReason::Family { family: family.other(), ranges: unroutable });
     }
     let mut whole = pods::carry(source, &mut left, pools, &mut reasons);
     let mut claimed: BTreeSet<Cidr> = left.iter().flat_map(Carrier::ranges).collect();
@@ -147,15 +133,10 @@ fn offer(source: &Member, own_loops: &OwnLoops, key: &PeerSetKey) -> SourceOffer
         }
     }
     let left = left.into_iter().filter(|it| it.ranges().next().is_some());
-    let mut peers: Vec<Peer> = left
-        .map(|it| peer(source, it.candidate, it.ranges().collect()))
-        .collect();
+    let mut peers: Vec<Peer> =
+        left.map(|it| peer(source, it.candidate, it.ranges().collect())).collect();
     peers.sort_by(|a, b| a.name.cmp(&b.name));
-    SourceOffer {
-        peers,
-        shared: whole,
-        reasons,
-    }
+    SourceOffer { peers, shared: whole, reasons }
 }
 
 impl PeerSetKey {

@@ -58,10 +58,7 @@ pub(super) fn carry(
         }
     }
     reasons.extend(per_node.into_iter().map(|(anchor, ranges)| {
-        TargetReason::PerNodePods(PerNodePods {
-            ranges,
-            place: anchor.place.clone(),
-        })
+        TargetReason::PerNodePods(PerNodePods { ranges, place: anchor.place.clone() })
     }));
     given
 }

@@ -60,11 +60,9 @@ pub(super) fn is_accepted(
     peer_set: &PeerSet,
 ) -> Result<(), BrokenPromise> {
     match first(&peer_set.peers, |cidr| !accepted.takes(cidr)) {
-        Some((cidr, peer)) => Err(BrokenPromise::Unaccepted {
-            cidr,
-            peer: peer.name.clone(),
-            target: target.clone(),
-        }),
+        Some((cidr, peer)) => {
+            Err(BrokenPromise::Unaccepted { cidr, peer: peer.name.clone(), target: target.clone() })
+        }
         None => Ok(()),
     }
 }

@@ -37,17 +37,9 @@ impl RangeNetworks {
                 carriers.extend(members.map(|node| (*node, index)));
             }
         }
-        let local_nodes = source
-            .membership
-            .local_nodes
-            .iter()
-            .filter(|home| usable.contains(&home.node));
-        Self {
-            nodes: local_nodes
-                .map(|home| (home.node, &home.networks))
-                .collect(),
-            carriers,
-        }
+        let local_nodes =
+            source.membership.local_nodes.iter().filter(|home| usable.contains(&home.node));
+        Self { nodes: local_nodes.map(|home| (home.node, &home.networks)).collect(), carriers }
     }
 
     /// Returns which segments are in the network of a range.
@@ -62,14 +54,10 @@ impl RangeNetworks {
                 let segments = counts.into_iter().filter(|(_, count)| most <= 2 * count);
                 RangeSegments::Several(segments.map(|it| it.0).collect())
             }
-            NodesInNetwork::One(node) => {
-                self.carriers
-                    .get(&node)
-                    .map_or(RangeSegments::Nobody, |&segment| RangeSegments::One {
-                        node,
-                        segment,
-                    })
-            }
+            NodesInNetwork::One(node) => self
+                .carriers
+                .get(&node)
+                .map_or(RangeSegments::Nobody, |&segment| RangeSegments::One { node, segment }),
             NodesInNetwork::Nobody => RangeSegments::Nobody,
         }
     }

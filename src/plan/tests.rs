@@ -51,21 +51,12 @@ fn planned(fleet: &Fleet) -> String {
     let mut text = String::new();
     for target in &plan.targets {
         let _ = writeln!(text, "{}:", target.cluster);
-        for peer in target
-            .peer_sets
-            .iter()
-            .flat_map(|&it| &plan.peer_sets[it].peers)
-        {
+        for peer in target.peer_sets.iter().flat_map(|&it| &plan.peer_sets[it].peers) {
             let cidrs: Vec<String> = peer.allowed_ips.iter().map(ToString::to_string).collect();
             let _ = writeln!(text, "  {} {}", peer.name, cidrs.join(" "));
         }
     }
-    for Withheld {
-        target,
-        source,
-        reason,
-    } in &plan.withheld
-    {
+    for Withheld { target, source, reason } in &plan.withheld {
         let reason = shortened(reason);
         let _ = writeln!(text, "{source} in {target}: {reason}");
     }
@@ -80,12 +71,7 @@ fn shortened(what: &TargetReason) -> String {
     };
     match what {
         TargetReason::OwnKey { node, own, .. } => format!("OwnKey {node} {own}"),
-        TargetReason::SharedKey {
-            node,
-            keeper,
-            keeper_node,
-            ..
-        } => {
+        TargetReason::SharedKey { node, keeper, keeper_node, .. } => {
             format!("SharedKey {node} {keeper}/{keeper_node}")
         }
         TargetReason::LoopingPeer(it) => {
@@ -99,10 +85,7 @@ fn shortened(what: &TargetReason) -> String {
         }
         TargetReason::Captured(it) => {
             let (ranges, own, node) = (ranges(&it.ranges), it.own, &it.node);
-            format!(
-                "Captured {ranges}: {own:?} of {node} x{} {:?}",
-                it.nodes, it.outcome
-            )
+            format!("Captured {ranges}: {own:?} of {node} x{} {:?}", it.nodes, it.outcome)
         }
         TargetReason::Local(it) => format!("Local {}: {}", ranges(&it.ranges), it.network),
         TargetReason::Unaccepted { ranges: it, .. } => format!("Unaccepted {}", ranges(it)),
@@ -128,13 +111,7 @@ fn shortened(what: &TargetReason) -> String {
             )
         }
         TargetReason::FewerAnchors(it) => {
-            let FewerAnchors {
-                range,
-                wanted,
-                got,
-                is_narrow,
-                ..
-            } = it;
+            let FewerAnchors { range, wanted, got, is_narrow, .. } = it;
             format!("FewerAnchors {range} {got}/{wanted} narrow={is_narrow}")
         }
         other => format!("{other:?}"),
@@ -194,10 +171,7 @@ fn the_first_that_can_be_dialled_carries_what_is_everybody_s() {
     let nodes = "
 a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A
 a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.1";
-    let report = report(
-        "{ mode: FullMesh }",
-        &[("u", &fields, nodes), ("v", B, NODE_B)],
-    );
+    let report = report("{ mode: FullMesh }", &[("u", &fields, nodes), ("v", B, NODE_B)]);
     assert!(report.contains("m--u--a1 10.1.1.0/24 10.201.0.1/32\n"));
     assert!(report.contains("m--u--a2 10.1.2.0/24 10.201.0.2/32 10.101.0.0/16 10.111.0.0/16\n"));
 }
@@ -217,14 +191,9 @@ fn nobody_to_dial_means_nobody_to_carry() {
 
 #[test]
 fn two_that_nobody_can_dial_get_nothing_of_each_other() {
-    let (a, b) = (
-        format!("{A}, persistentKeepalive: 25"),
-        format!("{B}, persistentKeepalive: 25"),
-    );
-    let (na, nb) = (
-        "a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A",
-        "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B",
-    );
+    let (a, b) = (format!("{A}, persistentKeepalive: 25"), format!("{B}, persistentKeepalive: 25"));
+    let (na, nb) =
+        ("a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A", "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B");
     insta::assert_snapshot!(report("{ mode: FullMesh }", &[("u", &a, na), ("v", &b, nb), ("w", C, NODE_C)]), @"
     u:
       m--w--c 10.3.1.0/24 10.203.0.1/32
@@ -299,10 +268,7 @@ fn nodes_that_are_left_out_also_show_which_family_their_kilo_routes() {
     ] {
         let both = "podCIDRs: ['fd00:2::/48', 10.2.0.0/16], wireguardCIDR: 10.202.0.0/24";
         let node_b = format!("{NODE_B} pod=fd00:2:0:1::/64");
-        let report = report(
-            "{ mode: FullMesh }",
-            &[("u", fields, &nodes), ("v", both, &node_b)],
-        );
+        let report = report("{ mode: FullMesh }", &[("u", fields, &nodes), ("v", both, &node_b)]);
         let given = "u:\n  m--v--b 10.2.1.0/24 10.202.0.1/32\n";
         assert!(report.starts_with(given), "{fields} {nodes}{report}");
     }
@@ -312,10 +278,7 @@ fn nodes_that_are_left_out_also_show_which_family_their_kilo_routes() {
 fn a_lie_about_the_family_of_an_address_is_not_believed() {
     let liar = format!("{NODE_A} internal-ip=fd01::1/64 granularity=full");
     let report = report("{ mode: FullMesh }", &[("u", A, &liar), ("v", B, NODE_B)]);
-    assert!(
-        report.starts_with("u:\n  m--v--b 10.2.1.0/24 10.202.0.1/32\n"),
-        "{report}"
-    );
+    assert!(report.starts_with("u:\n  m--v--b 10.2.1.0/24 10.202.0.1/32\n"), "{report}");
 }
 
 #[test]
@@ -325,14 +288,8 @@ fn a_range_that_a_node_owns_as_it_is_is_not_carried_twice() {
 a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1
 a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.1
     ";
-    let report = report(
-        "{ mode: FullMesh }",
-        &[("u", flat, nodes), ("v", B, NODE_B)],
-    );
-    assert!(
-        report.contains("m--u--a1 10.1.1.0/24 10.201.0.1/32 10.1.3.0/24\n"),
-        "{report}"
-    );
+    let report = report("{ mode: FullMesh }", &[("u", flat, nodes), ("v", B, NODE_B)]);
+    assert!(report.contains("m--u--a1 10.1.1.0/24 10.201.0.1/32 10.1.3.0/24\n"), "{report}");
 }
 
 #[test]
@@ -359,11 +316,5 @@ fn alike_targets_share_a_block() {
     let fleet = Fleet::new(&meshes, &snapshots).unwrap();
     let plan = plan(&fleet).unwrap();
     assert_eq!(plan.peer_sets.len(), 3);
-    assert_eq!(
-        plan.targets
-            .iter()
-            .map(|it| it.peer_sets.len())
-            .sum::<usize>(),
-        6
-    );
+    assert_eq!(plan.targets.iter().map(|it| it.peer_sets.len()).sum::<usize>(), 6);
 }

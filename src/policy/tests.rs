@@ -21,13 +21,7 @@ fn narrowed(mesh: &str, policies: &[(&str, &str)]) -> (Vec<Mesh>, String) {
         }
     }
     for finding in apply(&read, &mut meshes) {
-        let Finding {
-            severity,
-            rule,
-            message,
-            help,
-            ..
-        } = finding;
+        let Finding { severity, rule, message, help, .. } = finding;
         writeln!(report, "{severity}[{}]: {message}", rule.name()).unwrap();
         report.extend(help.map(|it| format!("  help: {it}\n")));
     }
@@ -57,10 +51,7 @@ fn a_link_needs_both_ends() {
 
 #[test]
 fn clusters_that_refuse_each_other_are_not_reported() {
-    let policies = [
-        ("a", "{ acceptedClusters: [b] }"),
-        ("c", "{ acceptedClusters: [b] }"),
-    ];
+    let policies = [("a", "{ acceptedClusters: [b] }"), ("c", "{ acceptedClusters: [b] }")];
     let (meshes, report) = narrowed(&three(), &policies);
     let [a, c] = names(&["a", "c"]).try_into().unwrap();
     assert!(!meshes[0].links(&a, &c));
@@ -76,10 +67,8 @@ fn an_empty_list_accepts_no_cluster_and_none_accepts_all() {
 
 #[test]
 fn ranges_must_be_in_the_lists_of_mesh_and_policy() {
-    let wide = three().replace(
-        "10.0.0.0/16]",
-        "10.0.0.0/16], acceptedNetworks: [10.1.0.0/16, 10.3.0.0/16]",
-    );
+    let wide = three()
+        .replace("10.0.0.0/16]", "10.0.0.0/16], acceptedNetworks: [10.1.0.0/16, 10.3.0.0/16]");
     let accepted = |spec: &str| {
         let (meshes, report) = narrowed(&wide, &[("a", spec)]);
         assert_eq!(report, "");
@@ -98,23 +87,14 @@ fn ranges_must_be_in_the_lists_of_mesh_and_policy() {
 fn local_networks_are_added() {
     let (meshes, _) = narrowed(&three(), &[("a", "{ localNetworks: [192.168.1.0/24] }")]);
     let local = meshes[0].entries[0].local_networks.iter();
-    assert_eq!(
-        local.map(|it| it.cidr.to_string()).collect::<Vec<_>>(),
-        ["192.168.1.0/24"]
-    );
+    assert_eq!(local.map(|it| it.cidr.to_string()).collect::<Vec<_>>(), ["192.168.1.0/24"]);
 }
 
 #[test]
 fn mistakes_are_reported() {
     let policies = [
-        (
-            "a",
-            "{ acceptedClusters: [d, B], acceptedNetworks: [10.0.0.0] }",
-        ),
-        (
-            "b",
-            "{ acceptedNetworks: [], localNetworks: [0.0.0.0/0], acceptedCluster: [c] }",
-        ),
+        ("a", "{ acceptedClusters: [d, B], acceptedNetworks: [10.0.0.0] }"),
+        ("b", "{ acceptedNetworks: [], localNetworks: [0.0.0.0/0], acceptedCluster: [c] }"),
         ("c", "{ acceptedClusters: [a, bb, b] }"),
     ];
     insta::assert_snapshot!(narrowed(&three(), &policies).1, @"

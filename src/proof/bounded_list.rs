@@ -28,11 +28,7 @@ pub struct BoundedList<T: Kinded> {
 impl<T: Kinded> BoundedList<T> {
     /// Lists at most this number of things of each kind, and counts the others.
     pub fn new(most: usize, things: impl IntoIterator<Item = T>) -> Self {
-        let mut list = Self {
-            most,
-            listed: Vec::new(),
-            counts: BTreeMap::new(),
-        };
+        let mut list = Self { most, listed: Vec::new(), counts: BTreeMap::new() };
         things.into_iter().for_each(|it| list.add(it));
         list
     }

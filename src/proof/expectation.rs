@@ -124,16 +124,12 @@ impl Check<'_> {
         senders: &Sites<Chosen>,
         receivers: &Sites<Chosen>,
     ) {
-        for (side, chosen) in [
-            (ExpectationSide::From, senders),
-            (ExpectationSide::To, receivers),
-        ] {
+        for (side, chosen) in [(ExpectationSide::From, senders), (ExpectationSide::To, receivers)] {
             let selection = side.selection(self.expectation);
             let unknown = unknown(fabric, selection, self.expectation.expected);
             if !unknown.is_empty() {
                 let voids = unknown.into_iter();
-                self.voids
-                    .extend(voids.map(|index| Void::Cluster { side, index }));
+                self.voids.extend(voids.map(|index| Void::Cluster { side, index }));
                 continue;
             }
             let ranges = selection.addresses.iter().enumerate();

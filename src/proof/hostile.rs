@@ -241,10 +241,8 @@ pub fn assume_hostile(
     if sites.is_empty() {
         return Vec::new();
     }
-    let attackers: Vec<Attacker> = sites
-        .iter()
-        .map(|site| Attacker::new(fabric, meshes, *site))
-        .collect();
+    let attackers: Vec<Attacker> =
+        sites.iter().map(|site| Attacker::new(fabric, meshes, *site)).collect();
     let ends = fabric.sites.map_ids(|site| FarEnds::by_site(fabric, site));
     let targets: Vec<SiteId> = fabric.sites.ids().collect();
     let exposures: Vec<Vec<Option<Exposure>>> = targets
@@ -254,13 +252,8 @@ pub fn assume_hostile(
             attackers.iter().map(|it| it.exposes(&relay)).collect()
         })
         .collect();
-    let mut hostiles: Vec<Hostile> = sites
-        .iter()
-        .map(|site| Hostile {
-            site: *site,
-            exposures: Vec::new(),
-        })
-        .collect();
+    let mut hostiles: Vec<Hostile> =
+        sites.iter().map(|site| Hostile { site: *site, exposures: Vec::new() }).collect();
     for of_target in exposures {
         for (hostile, exposure) in hostiles.iter_mut().zip(of_target) {
             hostile.exposures.extend(exposure);
@@ -275,12 +268,8 @@ impl<'f, 'a> Attacker<'f, 'a> {
         Self {
             site,
             rights: Rights::new(fabric, site, hostile),
-            links: fabric
-                .sites
-                .map(|it| are_linked(meshes, hostile.cluster, it.cluster)),
-            refusals: fabric
-                .sites
-                .map(|it| refusals(meshes, hostile.cluster, it.cluster)),
+            links: fabric.sites.map(|it| are_linked(meshes, hostile.cluster, it.cluster)),
+            refusals: fabric.sites.map(|it| refusals(meshes, hostile.cluster, it.cluster)),
         }
     }
 

@@ -209,9 +209,7 @@ impl<'f, 'a> Reach<'f, 'a> {
         homes: Sites<Arc<LocalAddresses>>,
     ) -> Self {
         let sites: Vec<SiteId> = fabric.sites.ids().collect();
-        let pairs = sites
-            .iter()
-            .flat_map(|one| sites.iter().map(move |other| (*one, *other)));
+        let pairs = sites.iter().flat_map(|one| sites.iter().map(move |other| (*one, *other)));
         let wanted = pairs.filter(|(one, other)| one != other && is_wanted(*one, *other));
         let are_shared = sites.len() * sites.len().saturating_sub(1) <= RARE * wanted.count();
         let shared = SharedViews::new(fabric, homes, are_shared, most);
@@ -223,25 +221,16 @@ impl<'f, 'a> Reach<'f, 'a> {
                 })
                 .collect(),
         );
-        Self {
-            fabric,
-            looked: shared.steps(),
-            views,
-            homes: shared.homes,
-            unseen: Arc::default(),
-        }
+        Self { fabric, looked: shared.steps(), views, homes: shared.homes, unseen: Arc::default() }
     }
 
     /// Returns how many steps a proof takes at most: for the looks at all clusters, and for each pair of classes.
     pub fn steps(&self) -> u64 {
         let sites = self.fabric.sites.numbered();
         let looking = sites.filter(|it| !self.views[it.0].others.is_empty());
-        let looking: Vec<(SiteId, usize)> = looking
-            .map(|(site, it)| (site, it.model.tunnels.most_claims()))
-            .collect();
-        let pairs = looking
-            .iter()
-            .flat_map(|from| looking.iter().map(move |to| (from, to)));
+        let looking: Vec<(SiteId, usize)> =
+            looking.map(|(site, it)| (site, it.model.tunnels.most_claims())).collect();
+        let pairs = looking.iter().flat_map(|from| looking.iter().map(move |to| (from, to)));
         let of_pair = |((from, claims), (to, others)): (&(SiteId, usize), &(SiteId, usize))| {
             let most = *claims.max(others);
             self.view(*from, *to).steps_to(self.view(*to, *from), most)
@@ -290,10 +279,7 @@ impl<'f, 'a> Reach<'f, 'a> {
             ClassFate::Proven | ClassFate::Followed(_) => vec![verdict.clone()],
             ClassFate::Lost | ClassFate::Rejected => {
                 let traces = self.first_traces(pair, &verdict.senders, &verdict.receivers);
-                vec![ClassVerdict {
-                    fate: ClassFate::Followed(traces),
-                    ..verdict.clone()
-                }]
+                vec![ClassVerdict { fate: ClassFate::Followed(traces), ..verdict.clone() }]
             }
         }
     }
@@ -336,16 +322,13 @@ impl<'f, 'a> Reach<'f, 'a> {
         receivers: &[AddressBlock],
     ) -> BTreeMap<Vec<NodeEndings>, Vec<AddressBlock>> {
         let (home, away) = (self.fabric.site(from), self.fabric.site(to));
-        let mut uncovered = self.views[from]
-            .uncovered
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut uncovered =
+            self.views[from].uncovered.lock().unwrap_or_else(PoisonError::into_inner);
         let mut alike: BTreeMap<Vec<NodeEndings>, Vec<AddressBlock>> = BTreeMap::new();
         for receiver in receivers {
             let pieces = pieces(home, away, receiver.span).into_iter();
-            let mut endings: Vec<NodeEndings> = pieces
-                .map(|piece| uncovered.endings(from, home, piece).clone())
-                .collect();
+            let mut endings: Vec<NodeEndings> =
+                pieces.map(|piece| uncovered.endings(from, home, piece).clone()).collect();
             endings.sort_unstable();
             endings.dedup();
             alike.entry(endings).or_default().push(*receiver);
@@ -364,14 +347,8 @@ impl<'f, 'a> Reach<'f, 'a> {
         let ends = senders.first().zip(receivers.first());
         let traces = ends.and_then(|(sender, receiver)| {
             let [home, away] = pair.both().map(|it| self.fabric.site(it));
-            let sender = CutBlock {
-                block: *sender,
-                pieces: vec![sender.span],
-            };
-            let receiver = CutBlock {
-                block: *receiver,
-                pieces: pieces(home, away, receiver.span),
-            };
+            let sender = CutBlock { block: *sender, pieces: vec![sender.span] };
+            let receiver = CutBlock { block: *receiver, pieces: pieces(home, away, receiver.span) };
             self.traces(pair, &sender, &receiver)
         });
         traces.unwrap_or_default()
@@ -430,10 +407,7 @@ impl<'f, 'a> Reach<'f, 'a> {
         for source in &sender.pieces {
             for destination in &receiver.pieces {
                 let trace = self.fabric.exchange(Packet {
-                    from: At {
-                        site: pair.from,
-                        node,
-                    },
+                    from: At { site: pair.from, node },
                     source: source.first_address(),
                     to: receiver.block.owner.goal(pair.to),
                     destination: destination.first_address(),

@@ -147,9 +147,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             reach,
             asked,
             links: MeshLinks::new(fabric, asked.meshes),
-            promises: fabric
-                .sites
-                .map_ids(|site| Promises::collect(fabric, site, excused)),
+            promises: fabric.sites.map_ids(|site| Promises::collect(fabric, site, excused)),
             bounded: leaks::bounded(fabric, &declared),
             declared,
             excused,
@@ -192,11 +190,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             let mut judge = self.judge(SitePair { from, to });
             // An undeclared path is shown by a packet of its own.
             let mut anew = Proven::default();
-            let proven = if exchange.is_some() {
-                &mut proven
-            } else {
-                &mut anew
-            };
+            let proven = if exchange.is_some() { &mut proven } else { &mut anew };
             for verdict in reach.between(from, to, proven) {
                 judge.count(&verdict, &mut part);
             }
@@ -229,10 +223,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             pair,
             link: self.links.between(from, to).map(|it| it.kind),
             terms: exchange.map(|it| {
-                [
-                    it.terms(&self.promises[from]),
-                    it.reversed().terms(&self.promises[to]),
-                ]
+                [it.terms(&self.promises[from]), it.reversed().terms(&self.promises[to])]
             }),
             excused: [self.excused(from, to), self.excused(to, from)],
             asked: self.asked,
@@ -244,8 +235,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     /// Returns what one cluster does not get of another because of nodes' claims.
     fn excused(&self, target: SiteId, source: SiteId) -> &'r [Cidr] {
         let cluster = |number: SiteId| self.reach.fabric.site(number).cluster;
-        self.excused
-            .map_or(&[], |it| it.ranges(cluster(target), cluster(source)))
+        self.excused.map_or(&[], |it| it.ranges(cluster(target), cluster(source)))
     }
 
     /// Joins what came of it from each of the clusters, in their order.
@@ -284,14 +274,11 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         verification.failures = failures.in_order();
         for (site, promises) in self.promises.numbered() {
             if !promises.uncarried.is_empty() {
-                verification
-                    .uncarried
-                    .insert(site, promises.uncarried.clone());
+                verification.uncarried.insert(site, promises.uncarried.clone());
             }
             let nodes = promises.peered.numbered();
-            let apart = nodes
-                .filter(|(_, is_peered)| !**is_peered)
-                .map(|(node, _)| At { site, node });
+            let apart =
+                nodes.filter(|(_, is_peered)| !**is_peered).map(|(node, _)| At { site, node });
             verification.apart.extend(apart);
         }
         verification
@@ -306,9 +293,7 @@ impl Verification {
 
     /// Returns the tallies of all pairs, each with how many pairs that follow each other share them.
     pub fn tallies(&self) -> impl Iterator<Item = (&Tallies, u64)> {
-        let alike = self
-            .pairings
-            .chunk_by(|one, other| Arc::ptr_eq(&one.tallies, &other.tallies));
+        let alike = self.pairings.chunk_by(|one, other| Arc::ptr_eq(&one.tallies, &other.tallies));
         alike.filter_map(|alike| {
             let times = u64::try_from(alike.len()).unwrap_or(u64::MAX);
             Some((&*alike.first()?.tallies, times))

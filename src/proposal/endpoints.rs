@@ -49,9 +49,7 @@ impl EndpointAdvice {
         } else if 2 * calling < unreached.len() {
             // Nodes that call may be behind NAT, where others cannot reach their internal addresses. If half of them
             // do, `verify` lists the nodes that others cannot dial. With internal addresses it would not.
-            advice
-                .with_source(EndpointSource::InternalIP)
-                .counted(cluster)
+            advice.with_source(EndpointSource::InternalIP).counted(cluster)
         } else {
             advice.counted(cluster)
         }
@@ -59,8 +57,7 @@ impl EndpointAdvice {
 
     /// Returns the same with internal addresses.
     pub(super) fn internal(self, cluster: &Cluster) -> Self {
-        self.with_source(EndpointSource::InternalIP)
-            .counted(cluster)
+        self.with_source(EndpointSource::InternalIP).counted(cluster)
     }
 
     fn with_source(self, source: EndpointSource) -> Self {
@@ -116,9 +113,7 @@ fn leaders<'c, 'a>(cluster: &'c Cluster<'a>) -> Vec<&'c ClusterNode<'a>> {
 }
 
 fn endpoint(entry: &Entry, node: &ClusterNode) -> Option<Endpoint> {
-    NodeChecks::new(entry, node.node, &node.kilo)
-        .endpoint()
-        .cloned()
+    NodeChecks::new(entry, node.node, &node.kilo).endpoint().cloned()
 }
 
 /// Returns the domain that the endpoints of most nodes are in.

@@ -153,11 +153,7 @@ fn refused(findings: &[Finding]) -> BTreeMap<usize, String> {
 fn entries_of(finding: &Finding) -> BTreeSet<usize> {
     let labels = finding.labels.iter();
     let indices = labels.filter_map(|it| {
-        let mut steps = it
-            .place
-            .pointer
-            .steps()
-            .skip_while(|it| it != "externalPeers");
+        let mut steps = it.place.pointer.steps().skip_while(|it| it != "externalPeers");
         steps.nth(1)?.parse().ok()
     });
     indices.collect()
@@ -172,19 +168,13 @@ fn entry(group: &[&HandMadePeer]) -> Result<ProposedExternal, String> {
     let first = group.first().ok_or(unread)?;
     let spec = first.spec.as_ref().map_err(|_| unread)?;
     let key = PublicKey::try_from(spec.key).map_err(|error| format!("its key is {error}"))?;
-    if group
-        .iter()
-        .any(|it| it.spec.as_ref().is_ok_and(|it| it.preshared_key.is_some()))
-    {
+    if group.iter().any(|it| it.spec.as_ref().is_ok_and(|it| it.preshared_key.is_some())) {
         return Err("it has a pre-shared key, which an entry cannot have".to_owned());
     }
     let clusters: BTreeSet<&ClusterName> = group.iter().map(|it| &it.cluster).collect();
     if clusters.len() < group.len() {
         let names = group.iter().map(|it| &it.name);
-        return Err(format!(
-            "a cluster has several Peers with its key: {}",
-            text::listed(names)
-        ));
+        return Err(format!("a cluster has several Peers with its key: {}", text::listed(names)));
     }
     if let Some(other) = group.iter().find(|it| terms(it) != terms(first)) {
         return Err(format!(

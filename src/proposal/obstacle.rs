@@ -58,10 +58,8 @@ impl Obstacle {
         match self {
             Self::Range { problem, .. } => problem.help().to_owned(),
             Self::Overlap { moves, free, .. } => {
-                let (cluster, range) = (
-                    &moves.cluster,
-                    free.map_or_else(String::new, |it| format!(", such as {it}")),
-                );
+                let (cluster, range) =
+                    (&moves.cluster, free.map_or_else(String::new, |it| format!(", such as {it}")));
                 if moves.is_wireguard {
                     format!(
                         "start Kilo in `{cluster}` with a `--subnet` that no other cluster uses{range}; \
@@ -85,11 +83,7 @@ impl Obstacle {
 
 impl std::fmt::Display for RangeUse {
     fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let used = if self.is_wireguard {
-            "WireGuard range"
-        } else {
-            "pod range"
-        };
+        let used = if self.is_wireguard { "WireGuard range" } else { "pod range" };
         write!(formatter, "the {used} {} of `{}`", self.cidr, self.cluster)
     }
 }

@@ -64,10 +64,7 @@ const POD_RANGES: std::ops::RangeInclusive<u8> = 44..=95;
 impl RangeProblem {
     /// Returns it as an obstacle of a cluster.
     pub(super) fn as_obstacle(self, cluster: &ClusterName) -> Obstacle {
-        Obstacle::Range {
-            cluster: cluster.clone(),
-            problem: self,
-        }
+        Obstacle::Range { cluster: cluster.clone(), problem: self }
     }
 
     /// Returns what to do.
@@ -89,11 +86,7 @@ impl RangeProblem {
 
 /// Returns the nodes of a snapshot as Kilo reads them.
 pub(super) fn read(snapshot: &Snapshot) -> Vec<KiloNode> {
-    snapshot
-        .nodes
-        .iter()
-        .map(|it| KiloNode::read(it, DEFAULT_TOPOLOGY_LABEL))
-        .collect()
+    snapshot.nodes.iter().map(|it| KiloNode::read(it, DEFAULT_TOPOLOGY_LABEL)).collect()
 }
 
 /// Returns the ranges in which most nodes of a cluster have their pods; none if they agree on none.
@@ -113,10 +106,8 @@ pub(super) fn pods(nodes: &[KiloNode]) -> Result<Vec<AgreedRange>, RangeProblem>
     families.sort_by_key(|it| std::cmp::Reverse(is_first(*it)));
     let mut ranges = Vec::new();
     for family in families {
-        let cidrs: Vec<Cidr> = nodes
-            .iter()
-            .filter_map(|node| node.pods().find(|it| it.family() == family))
-            .collect();
+        let cidrs: Vec<Cidr> =
+            nodes.iter().filter_map(|node| node.pods().find(|it| it.family() == family)).collect();
         // A single node may have a family that its cluster does not have.
         if all < 2 * cidrs.len() {
             ranges.push(pool(&cidrs, family)?);
@@ -139,11 +130,7 @@ fn pool(cidrs: &[Cidr], family: Family) -> Result<AgreedRange, RangeProblem> {
         // A CIDR that is wider is counted as it is.
         let (agreed, is_most) = most(cidrs.iter().map(|it| it.widened(length).unwrap_or(*it)));
         if is_most && let Some(cidr) = agreed {
-            let inside: Vec<Cidr> = cidrs
-                .iter()
-                .copied()
-                .filter(|it| cidr.contains(*it))
-                .collect();
+            let inside: Vec<Cidr> = cidrs.iter().copied().filter(|it| cidr.contains(*it)).collect();
             return Ok(AgreedRange {
                 cidr,
                 core: core(cidr, &inside),
@@ -171,11 +158,7 @@ pub(super) fn wireguard(nodes: &[KiloNode]) -> Result<WireguardRange, RangeProbl
     if networks.is_empty() {
         return Ok(WireguardRange::Free(subnet(*SUBNETS.start())));
     }
-    let shown: Vec<Cidr> = networks
-        .iter()
-        .copied()
-        .filter(|it| !it.is_host())
-        .collect();
+    let shown: Vec<Cidr> = networks.iter().copied().filter(|it| !it.is_host()).collect();
     match most(shown.iter().copied()) {
         (Some(cidr), true) => Ok(WireguardRange::Agreed(AgreedRange {
             cidr,
@@ -194,9 +177,7 @@ fn core(cidr: Cidr, inside: &[Cidr]) -> Cidr {
     };
     let lengths = (cidr.prefix_length()..=first.prefix_length()).rev();
     let mut wider = lengths.filter_map(|length| first.widened(length));
-    wider
-        .find(|wider| inside.iter().all(|it| wider.contains(*it)))
-        .unwrap_or(cidr)
+    wider.find(|wider| inside.iter().all(|it| wider.contains(*it))).unwrap_or(cidr)
 }
 
 /// Returns the most frequent range, and whether more than half of them are this one.

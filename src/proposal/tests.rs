@@ -10,10 +10,7 @@ mod several;
 fn node(cluster: u8, number: u8) -> Node {
     let annotations = [
         ("key", format!("{cluster}-{number}")),
-        (
-            "wireguard-ip",
-            format!("10.{}.0.{number}/16", 200 + cluster),
-        ),
+        ("wireguard-ip", format!("10.{}.0.{number}/16", 200 + cluster)),
         ("granularity", "full".to_owned()),
         ("endpoint", format!("198.51.100.{number}:51820")),
     ];
@@ -35,8 +32,7 @@ fn nodes(cluster: u8) -> Vec<Node> {
 }
 
 fn annotate(node: &mut Node, key: &str, value: &str) {
-    node.annotations
-        .insert(format!("kilo.squat.ai/{key}"), value);
+    node.annotations.insert(format!("kilo.squat.ai/{key}"), value);
 }
 
 fn proposed(clusters: [Vec<Node>; 2]) -> Result<Proposal, Vec<Obstacle>> {
@@ -60,28 +56,21 @@ fn entries(clusters: [Vec<Node>; 2]) -> String {
 
 fn obstacles(clusters: [Vec<Node>; 2]) -> String {
     let obstacles = proposed(clusters).unwrap_err();
-    let texts = obstacles
-        .iter()
-        .map(|it| format!("{it}\n  help: {}\n", it.help()));
+    let texts = obstacles.iter().map(|it| format!("{it}\n  help: {}\n", it.help()));
     texts.collect()
 }
 
 #[test]
 fn every_line_has_a_reason() {
     let east = (0..3).map(|number| Node {
-        pod_cidrs: vec![
-            format!("10.42.{number}.0/24"),
-            format!("fd00:42:0:{number}::/64"),
-        ],
+        pod_cidrs: vec![format!("10.42.{number}.0/24"), format!("fd00:42:0:{number}::/64")],
         ..node(1, number + 1)
     });
     let mut west = nodes(2);
     west[0].pod_cidrs = vec!["172.16.0.0/24".to_owned()];
-    for (node, endpoint) in west.iter_mut().zip([
-        "a.nodes.example.org:7",
-        "b.nodes.example.org:7",
-        "192.168.0.1:7",
-    ]) {
+    for (node, endpoint) in
+        west.iter_mut().zip(["a.nodes.example.org:7", "b.nodes.example.org:7", "192.168.0.1:7"])
+    {
         node.addresses.clear();
         annotate(node, "force-endpoint", endpoint);
     }
@@ -179,8 +168,7 @@ fn nodes_behind_nat_dial() {
     // No node can be dialled but at an internal address.
     let both = entries([private(1), private(2)]);
     assert_eq!(
-        both.matches("endpointFrom: [Annotation, ExternalIP, InternalIP]")
-            .count(),
+        both.matches("endpointFrom: [Annotation, ExternalIP, InternalIP]").count(),
         2,
         "{both}"
     );
@@ -189,10 +177,7 @@ fn nodes_behind_nat_dial() {
         annotate(node, "persistent-keepalive", "0");
     }
     let silent = entries([silent, nodes(2)]);
-    assert!(
-        silent.contains("endpointFrom: [Annotation, ExternalIP, InternalIP]"),
-        "{silent}"
-    );
+    assert!(silent.contains("endpointFrom: [Annotation, ExternalIP, InternalIP]"), "{silent}");
     // As many call as do not.
     let mut half = private(1);
     half.push(node(1, 4));
@@ -209,10 +194,7 @@ fn nodes_behind_nat_dial() {
         annotate(node, "endpoint", "198.51.100.7:51820");
     }
     let found = entries([found, nodes(2)]);
-    assert!(
-        found.contains("endpointFrom: [Annotation, ExternalIP, Kilo]"),
-        "{found}"
-    );
+    assert!(found.contains("endpointFrom: [Annotation, ExternalIP, Kilo]"), "{found}");
     assert!(!found.contains("persistentKeepalive"), "{found}");
 }
 
@@ -228,10 +210,7 @@ fn a_cluster_without_kilo_gets_a_free_range() {
     }
     let yaml = yaml([east, west]);
     assert!(yaml.contains("wireguardCIDR: 10.5.0.0/16"), "{yaml}");
-    assert!(
-        yaml.contains("Start it with `--subnet=10.5.0.0/16`"),
-        "{yaml}"
-    );
+    assert!(yaml.contains("Start it with `--subnet=10.5.0.0/16`"), "{yaml}");
 }
 
 /// The upstream form of the operator's README.
@@ -307,10 +286,7 @@ fn what_cannot_be_joined_is_not_proposed() {
         node.pod_cidrs.push("::/0".to_owned());
     }
     let refused = obstacles([nodes(1), everywhere]);
-    assert!(
-        refused.starts_with("no valid mesh can be proposed: "),
-        "{refused}"
-    );
+    assert!(refused.starts_with("no valid mesh can be proposed: "), "{refused}");
 }
 
 proptest! {

@@ -29,16 +29,8 @@ struct Distribution {
 
 /// The distributions whose ranges are known.
 const DISTRIBUTIONS: [Distribution; 2] = [
-    Distribution {
-        pods: "10.42.0.0/16",
-        services: "10.43.0.0/16",
-        name: "k3s",
-    },
-    Distribution {
-        pods: "10.244.0.0/16",
-        services: "10.96.0.0/12",
-        name: "kubeadm with flannel",
-    },
+    Distribution { pods: "10.42.0.0/16", services: "10.43.0.0/16", name: "k3s" },
+    Distribution { pods: "10.244.0.0/16", services: "10.96.0.0/12", name: "kubeadm with flannel" },
 ];
 
 /// The text before the entries for Peers that were made by hand. They are comments, because the first render would give
@@ -63,18 +55,9 @@ pub(super) fn yaml(proposal: &Proposal) -> String {
             "  # Peers that were made by hand and cannot be entries of `externalPeers`:\n",
         );
     }
-    for LeftPeer {
-        name,
-        clusters,
-        reason,
-    } in left
-    {
+    for LeftPeer { name, clusters, reason } in left {
         let clusters = text::listed(clusters);
-        let _ = writeln!(
-            yaml,
-            "  # - {name} in {clusters}: {}",
-            escaped(reason, usize::MAX)
-        );
+        let _ = writeln!(yaml, "  # - {name} in {clusters}: {}", escaped(reason, usize::MAX));
     }
     yaml
 }
@@ -102,10 +85,7 @@ fn entries(externals: &[ProposedExternal]) -> String {
         if let Some(seconds) = external.keepalive {
             field("persistentKeepalive", &seconds.to_string());
         }
-        let clusters = external
-            .clusters
-            .iter()
-            .map(|it| scalar(it.as_str()).into_owned());
+        let clusters = external.clusters.iter().map(|it| scalar(it.as_str()).into_owned());
         field("clusters", &list(&clusters.collect::<Vec<_>>()));
     }
     yaml
@@ -182,11 +162,7 @@ fn push_endpoints(field: &mut impl FnMut(&str, &str, &str), endpoints: &Endpoint
     if let Some(domain) = &endpoints.domain {
         let comment = "Most endpoints in annotations are names in this domain. Only its owner may change where\n\
                        they lead, so trust it, or use addresses.";
-        field(
-            comment,
-            "endpointDomains",
-            &list(&[scalar(domain).into_owned()]),
-        );
+        field(comment, "endpointDomains", &list(&[scalar(domain).into_owned()]));
     }
     if let Some(port) = endpoints.port {
         let comment = "Most nodes listen on this port (Kilo's `--port`).";
@@ -235,12 +211,7 @@ fn distribution(cluster: &ProposedCluster) -> Option<&'static Distribution> {
 }
 
 fn list(items: &[String]) -> String {
-    let items = items.iter().map(|it| {
-        if it.contains(':') {
-            format!("\"{it}\"")
-        } else {
-            it.clone()
-        }
-    });
+    let items =
+        items.iter().map(|it| if it.contains(':') { format!("\"{it}\"") } else { it.clone() });
     format!("[{}]", text::list(items))
 }

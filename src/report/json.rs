@@ -39,11 +39,7 @@ impl<T: JsonSchema> JsonDocument<T> {
 impl<T> JsonDocument<T> {
     /// Returns a document of a kind that has no schema.
     pub fn named(kind: impl Into<Cow<'static, str>>, body: T) -> Self {
-        Self {
-            api_version: API_VERSION,
-            kind: kind.into(),
-            body,
-        }
+        Self { api_version: API_VERSION, kind: kind.into(), body }
     }
 }
 
@@ -84,16 +80,10 @@ fn plainly_named(schema: &mut Schema) {
 /// Takes null out of the fields that may be missing, because they are never null.
 fn without_null(schema: &mut Schema) {
     let required = schema.get("required").cloned().unwrap_or_default();
-    let is_required = |name: &String| {
-        required
-            .as_array()
-            .is_some_and(|it| it.contains(&json!(name)))
-    };
+    let is_required =
+        |name: &String| required.as_array().is_some_and(|it| it.contains(&json!(name)));
     let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
-    let optional = fields
-        .into_iter()
-        .flatten()
-        .filter(|(name, _)| !is_required(name));
+    let optional = fields.into_iter().flatten().filter(|(name, _)| !is_required(name));
     for field in optional.filter_map(|(_, field)| field.as_object_mut()) {
         if let Some(Value::Array(types)) = field.get_mut("type") {
             types.retain(|it| it != "null");
@@ -130,11 +120,8 @@ mod tests {
 
     #[test]
     fn version_and_kind_are_beside_the_fields() {
-        let document = JsonDocument::of(Body {
-            name: Some("a\u{202e}"),
-            inner: None,
-            nothing: None,
-        });
+        let document =
+            JsonDocument::of(Body { name: Some("a\u{202e}"), inner: None, nothing: None });
         let line = document.line().unwrap();
         insta::assert_snapshot!(line, @r#"{"apiVersion":"kilo-clustermesh.io/v1","kind":"Test","name":"a\u202e","nothing":null}"#);
     }

@@ -126,10 +126,7 @@ mod tests {
     fn nothing_gets_out_of_a_block_of_code() {
         let text = "\n\u{1b}[1ma\u{1b}[0m\n```\n# b\n";
         assert_eq!(fenced(text, 100), "\n````text\na\n```\n# b\n````\n");
-        assert_eq!(
-            fenced("a\nb\nc\n", 11),
-            "\n```text\na\n```\n\n… and 2 more lines\n"
-        );
+        assert_eq!(fenced("a\nb\nc\n", 11), "\n```text\na\n```\n\n… and 2 more lines\n");
         assert_eq!(fenced("\n", 100), "");
     }
 

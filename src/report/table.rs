@@ -36,11 +36,7 @@ impl TextTable {
         });
         let (columns, head): (Vec<Align>, Vec<String>) = columns.unzip();
         let has_head = head.iter().any(|it| !it.is_empty());
-        Self {
-            named: 1,
-            columns,
-            rows: has_head.then_some(head).into_iter().collect(),
-        }
+        Self { named: 1, columns, rows: has_head.then_some(head).into_iter().collect() }
     }
 
     /// Returns the table with rows that this many columns name, of which there is one otherwise.
@@ -83,15 +79,11 @@ impl TextTable {
     /// Returns the rows, of which the first is the head, as a table of Markdown of at most `limit` bytes.
     /// Columns that are empty in every row are left out, and so are colours.
     pub fn markdown(&self, limit: usize) -> String {
-        let shown: Vec<usize> = (0..self.columns.len())
-            .filter(|column| 0 < self.width(*column))
-            .collect();
+        let shown: Vec<usize> =
+            (0..self.columns.len()).filter(|column| 0 < self.width(*column)).collect();
         let line = |row: &Vec<String>| {
-            let cells: Vec<String> = shown
-                .iter()
-                .filter_map(|column| row.get(*column))
-                .map(|it| plain(it))
-                .collect();
+            let cells: Vec<String> =
+                shown.iter().filter_map(|column| row.get(*column)).map(|it| plain(it)).collect();
             format!("| {} |\n", cells.join(" | "))
         };
         let mut rows = self.rows.iter();
@@ -173,10 +165,8 @@ mod tests {
     #[test]
     fn cells_stand_below_each_other_whatever_their_colour() {
         let mut table = TextTable::new(["", ">", "", ""]);
-        let rows = [
-            ["\u{1b}[31merror\u{1b}[0m", "1", "", "µ\nsecond line"],
-            ["ok", "1,000", "", "last"],
-        ];
+        let rows =
+            [["\u{1b}[31merror\u{1b}[0m", "1", "", "µ\nsecond line"], ["ok", "1,000", "", "last"]];
         for row in rows {
             table.add(row.map(str::to_owned).to_vec());
         }
@@ -191,10 +181,7 @@ mod tests {
     #[test]
     fn a_narrow_terminal_wraps_the_last_column() {
         let mut table = TextTable::new(["", ""]);
-        table.add(vec![
-            "ok".to_owned(),
-            "one two three four five six seven".to_owned(),
-        ]);
+        table.add(vec!["ok".to_owned(), "one two three four five six seven".to_owned()]);
         let text = table.text("", Width::new(28));
         insta::assert_snapshot!(text, @"
         ok  one two three four five

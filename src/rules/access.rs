@@ -152,11 +152,8 @@ fn shared(accesses: &[EntryAccess]) -> Vec<Finding> {
     let located = accesses.iter().filter_map(|it| Some((it, it.location()?)));
     let found = located.filter_map(|(access, secret)| {
         let earlier = *first.entry(secret).or_insert(access);
-        let message = format!(
-            "uses the same kubeconfig as {}: {}",
-            earlier.cluster(),
-            secret_of(secret)
-        );
+        let message =
+            format!("uses the same kubeconfig as {}: {}", earlier.cluster(), secret_of(secret));
         let finding = || access.on_secret(&SHARED_SECRET, message);
         (earlier.cluster() != access.cluster()).then(|| {
             finding()
@@ -211,10 +208,7 @@ mod tests {
         let mut text = String::new();
         for (number, (metadata, entries)) in meshes.iter().enumerate() {
             let head = "---\napiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh";
-            let _ = write!(
-                text,
-                "{head}\nmetadata: {{ {metadata} }}\nspec:\n  clusters:\n"
-            );
+            let _ = write!(text, "{head}\nmetadata: {{ {metadata} }}\nspec:\n  clusters:\n");
             for (index, entry) in entries.iter().enumerate() {
                 let range = format!("10.{}.0.0/16", 16 * number + index);
                 let _ = writeln!(text, "    - {{ {entry}, allowedNetworks: [{range}] }}");
@@ -241,10 +235,7 @@ mod tests {
 
     #[test]
     fn what_the_operator_could_reach_is_fine() {
-        assert_eq!(
-            rules(&[("name: m, namespace: kilo", &[HOME, EAST])]).len(),
-            0
-        );
+        assert_eq!(rules(&[("name: m, namespace: kilo", &[HOME, EAST])]).len(), 0);
         let findings = rules(&[
             ("name: m, namespace: kilo", &[HOME, EAST]),
             ("name: other, namespace: kilo", &[HOME, EAST]),
@@ -255,10 +246,7 @@ mod tests {
     #[test]
     fn what_it_could_not_is_reported() {
         let findings = rules(&[("name: m", &[HOME, EAST, "name: west", "name: cfg"])]);
-        assert_eq!(
-            findings,
-            ["east: missing-namespace", "west: missing-access"]
-        );
+        assert_eq!(findings, ["east: missing-namespace", "west: missing-access"]);
         let both = "name: home, local: true, kubeconfigSecretRef: { name: h, key: value }";
         let wrong = "name: east, kubeconfigSecretRef: { name: ../east, key: value }";
         let findings = rules(&[("name: m, namespace: kilo", &[both, wrong])]);

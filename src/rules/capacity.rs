@@ -56,9 +56,7 @@ fn is_grave(estimate: &Estimate) -> bool {
 }
 
 fn slow_apply(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
-    let estimate = estimates
-        .iter()
-        .find(|it| it.quantity == Quantity::ApplySeconds)?;
+    let estimate = estimates.iter().find(|it| it.quantity == Quantity::ApplySeconds)?;
     let message = format!(
         "Kilo would need {} for each change ({} rules), more than the limit of {}",
         units::seconds(estimate.value),
@@ -134,10 +132,7 @@ fn listed_values(
         .filter_map(|it| {
             let words = words(it.quantity)?;
             let value = units::value(it.quantity, it.value);
-            Some(format!(
-                "{value} {words}, more than the limit of {}",
-                passed(it)
-            ))
+            Some(format!("{value} {words}, more than the limit of {}", passed(it)))
         })
         .collect();
     (!listed_values.is_empty()).then(|| listed_values.join("; "))
@@ -145,16 +140,11 @@ fn listed_values(
 
 fn passed(estimate: &Estimate) -> String {
     let passed = estimate.steps.passed(estimate.value);
-    passed.map_or_else(String::new, |(_, step)| {
-        units::step(estimate.quantity, step)
-    })
+    passed.map_or_else(String::new, |(_, step)| units::step(estimate.quantity, step))
 }
 
 fn capacity_help(target: &Target) -> String {
-    format!(
-        "run `clustermesh capacity {}` to see ways to reduce it",
-        target.cluster
-    )
+    format!("run `clustermesh capacity {}` to see ways to reduce it", target.cluster)
 }
 
 /// Reports findings together although they are about several clusters.

@@ -69,11 +69,7 @@ pub struct CheckStandard<'a> {
 /// Returns everything that the rules find, as severe as it is to be, the most severe first. The
 /// losses of whole targets depend on flags, and are left to [`rendered::add_losses`].
 pub fn check(inputs: &CheckInputs, standard: CheckStandard) -> Vec<Finding> {
-    let CheckStandard {
-        levels,
-        today,
-        purpose,
-    } = standard;
+    let CheckStandard { levels, today, purpose } = standard;
     let mut found = facts(inputs);
     if let (Purpose::Validate, Some(planned)) = (purpose, inputs.planned) {
         found.extend(costs::findings(inputs.fleet, inputs.config));
@@ -101,12 +97,7 @@ fn facts(inputs: &CheckInputs) -> Vec<Finding> {
         .iter()
         .cloned()
         .chain(access::findings(inputs.meshes, &configured))
-        .chain(states::findings(
-            inputs.config,
-            inputs.meshes,
-            inputs.fleet,
-            plan,
-        ))
+        .chain(states::findings(inputs.config, inputs.meshes, inputs.fleet, plan))
         .chain(of_clusters)
         .chain(inputs.mirrors.into_iter().flat_map(services::findings))
         .chain(of_files)
@@ -125,24 +116,14 @@ fn files(inputs: &CheckInputs) -> Vec<Finding> {
         // Nothing is replaced then.
         let on_disk = inputs.tree.map(|it| it.on_disk).into_iter();
         let fate = gitops::Fate::Kept;
-        return on_disk
-            .flat_map(|it| gitops::on_disk(it, &Plan::default(), fate))
-            .collect();
+        return on_disk.flat_map(|it| gitops::on_disk(it, &Plan::default(), fate)).collect();
     };
     let mut findings = gitops::planned(plan, bytes, limits);
     let loads = target_load::loads(inputs.fleet, plan, bytes);
     findings.extend(capacity::planned(plan, &loads, &limits.capacity));
-    if let Some(CheckedTree {
-        on_disk,
-        changes,
-        fate,
-    }) = inputs.tree
-    {
+    if let Some(CheckedTree { on_disk, changes, fate }) = inputs.tree {
         let changes = changes.into_iter();
-        let planned = PlannedFleet {
-            fleet: inputs.fleet,
-            plan,
-        };
+        let planned = PlannedFleet { fleet: inputs.fleet, plan };
         findings.extend(changes.flat_map(|it| rendered::findings(it, planned, inputs.config)));
         findings.extend(gitops::on_disk(on_disk, plan, fate));
     }

@@ -44,19 +44,11 @@ pub struct FaultKind {
 
 impl FaultKind {
     const fn lasting(rule: &'static Rule, help: &'static str) -> Self {
-        Self {
-            rule,
-            is_final: true,
-            help,
-        }
+        Self { rule, is_final: true, help }
     }
 
     const fn passing(rule: &'static Rule, help: &'static str) -> Self {
-        Self {
-            rule,
-            is_final: false,
-            help,
-        }
+        Self { rule, is_final: false, help }
     }
 }
 
@@ -121,15 +113,11 @@ pub static CERTIFICATE: FaultKind = FaultKind::lasting(
 /// The server refuses the credentials.
 pub static CREDENTIALS: FaultKind = FaultKind::lasting(&UNAUTHORIZED, "renew the credentials");
 /// The user lacks a right.
-pub static RIGHT: FaultKind = FaultKind::lasting(
-    &FORBIDDEN,
-    "`clustermesh rbac` prints the manifests that grant this right",
-);
+pub static RIGHT: FaultKind =
+    FaultKind::lasting(&FORBIDDEN, "`clustermesh rbac` prints the manifests that grant this right");
 /// The server refused for another reason.
-pub static REFUSED: FaultKind = FaultKind::passing(
-    &REFUSED_REQUEST,
-    "check that `kubectl get nodes` works with this context",
-);
+pub static REFUSED: FaultKind =
+    FaultKind::passing(&REFUSED_REQUEST, "check that `kubectl get nodes` works with this context");
 /// The server has too much to do.
 pub static BUSY: FaultKind = FaultKind::passing(&REFUSED_REQUEST, LATER);
 /// The server sends us elsewhere.
@@ -138,10 +126,8 @@ pub static ELSEWHERE: FaultKind = FaultKind::lasting(
     "correct `server` in the kubeconfig: credentials are not sent to other servers",
 );
 /// The answer was cut off.
-pub static CUT: FaultKind = FaultKind::passing(
-    &CUT_ANSWER,
-    "check whether a proxy or load balancer cuts long responses",
-);
+pub static CUT: FaultKind =
+    FaultKind::passing(&CUT_ANSWER, "check whether a proxy or load balancer cuts long responses");
 /// The answer is not a list of nodes.
 pub static UNREADABLE: FaultKind = FaultKind::passing(&UNREADABLE_ANSWER, OTHER_SERVER);
 /// The answer is more than is believed.
@@ -182,10 +168,7 @@ impl Fault {
     /// Returns a problem of a kubeconfig, which concerns all clusters that use it.
     pub fn of_kubeconfig(origin: &str, problem: &str) -> Self {
         let sentence = format!("{} ({})", shown(problem), shown(origin));
-        Self {
-            kubeconfig: origin.to_owned(),
-            ..Self::new(&KUBECONFIG, sentence)
-        }
+        Self { kubeconfig: origin.to_owned(), ..Self::new(&KUBECONFIG, sentence) }
     }
 
     /// Replaces the help.
@@ -205,11 +188,7 @@ impl Fault {
     /// Ends the message with a reason, before which it counts the attempts; this is the first.
     #[must_use]
     pub fn counted(self, reason: String) -> Self {
-        Self {
-            attempts: Some(1),
-            reason,
-            ..self
-        }
+        Self { attempts: Some(1), reason, ..self }
     }
 
     /// Sets the number of attempts, if the message counts them.

@@ -28,10 +28,7 @@ pub(super) fn annotate_each<'n>(
     change: impl Display,
 ) -> String {
     let names: Vec<&str> = nodes.into_iter().map(|it| command_name(&it.name)).collect();
-    format!(
-        "kubectl annotate node {} --overwrite {change}",
-        names.join(" ")
-    )
+    format!("kubectl annotate node {} --overwrite {change}", names.join(" "))
 }
 
 /// The largest number of nodes that a command names. A longer one annotates all nodes of the cluster.

@@ -92,10 +92,7 @@ fn pause(silent: &[SilentLeaders], config: &Config) -> Option<Finding> {
         0 => String::new(),
         more => format!(", the same for {}", count(more, "more cluster")),
     };
-    let help = format!(
-        "run {}{more}, and then `clustermesh snapshot`",
-        commands.join(", ")
-    );
+    let help = format!("run {}{more}, and then `clustermesh snapshot`", commands.join(", "));
     let change = MetadataChange::annotation(annotation::PERSISTENT_KEEPALIVE, "25");
     let finding = Finding::new(&PAUSE_AFTER_CHANGE, message).help(help);
     Some(silent.iter().fold(finding, |finding, it| {
@@ -106,15 +103,8 @@ fn pause(silent: &[SilentLeaders], config: &Config) -> Option<Finding> {
 fn learned(learned: &[LearnedEndpoints], config: &Config) -> Option<Finding> {
     let nodes: usize = learned.iter().map(|it| it.nodes.len()).sum();
     let clusters = learned.iter().map(|it| {
-        let addresses = if it.nodes.len() == 1 {
-            "address"
-        } else {
-            "addresses"
-        };
-        let nodes = it
-            .nodes
-            .iter()
-            .map(|node| format!("{}/{}", it.cluster, bare(node)));
+        let addresses = if it.nodes.len() == 1 { "address" } else { "addresses" };
+        let nodes = it.nodes.iter().map(|node| format!("{}/{}", it.cluster, bare(node)));
         let targets = listed(&it.targets);
         format!("{targets} may forget the {addresses} of {}", listed(nodes))
     });

@@ -60,17 +60,8 @@ pub(super) fn folded(findings: Vec<Finding>) -> Vec<Finding> {
 fn kind(finding: &Finding) -> Option<FoldKind<'_>> {
     let cluster = finding.cluster.as_deref()?;
     let node = finding.node.as_deref()?;
-    let help = finding
-        .help
-        .as_ref()
-        .map(|it| commanded(it, command_name(node), "NODE"));
-    let kind = (
-        finding.rule.name(),
-        finding.severity,
-        cluster,
-        finding.what(),
-        help,
-    );
+    let help = finding.help.as_ref().map(|it| commanded(it, command_name(node), "NODE"));
+    let kind = (finding.rule.name(), finding.severity, cluster, finding.what(), help);
     finding.cause.is_none().then_some(kind)
 }
 
@@ -88,11 +79,7 @@ fn together(findings: &[Finding]) -> Option<Finding> {
     let nodes = || findings.iter().filter_map(|it| it.node.as_deref());
     let names: Vec<String> = findings.iter().filter_map(named).collect();
     let what = first.what();
-    let colon = if what.starts_with("left out") {
-        ""
-    } else {
-        ":"
-    };
+    let colon = if what.starts_with("left out") { "" } else { ":" };
     let count = findings.len();
     let message = format!("{count} nodes{colon} {what} ({})", listed(names));
     let names_of_all: Vec<&str> = nodes().map(command_name).collect();
@@ -107,10 +94,7 @@ fn together(findings: &[Finding]) -> Option<Finding> {
         labels: labels(findings),
         changes: findings.iter().flat_map(|it| it.changes.clone()).collect(),
         help: help.map(|it| commanded(&it, "NODE", &all)),
-        alike: Some(Box::new(Alike {
-            what: what.to_owned(),
-            value: None,
-        })),
+        alike: Some(Box::new(Alike { what: what.to_owned(), value: None })),
         ..first.clone()
     })
 }

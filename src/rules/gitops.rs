@@ -116,9 +116,7 @@ fn of_file(file: &ChangedFile, mismatches: &[KustomizationMismatch], fate: Fate)
                 .iter()
                 .filter(|it| !is_unread || !matches!(it, Oddity::Edited { .. }))
                 .map(|it| odd(file, &bare(name), it, fate));
-            oddities
-                .chain(without_endpoint(file, reading, fate))
-                .collect()
+            oddities.chain(without_endpoint(file, reading, fate)).collect()
         }
         ChangedContent::Kustomization(it)
             if it.is_ours || mismatches.iter().any(|it| it.target == target) =>
@@ -141,13 +139,8 @@ fn of_file(file: &ChangedFile, mismatches: &[KustomizationMismatch], fate: Fate)
 pub fn unread(on_disk: &OnDiskTree) -> Vec<Finding> {
     let findings = on_disk.unread().flat_map(|it| of_file(it, &[], Fate::Kept));
     let blocked = on_disk.in_the_way().map(|it| blocked_file(on_disk, it));
-    let unread = findings
-        .filter(|it| *it.rule == UNREADABLE_MANIFEST)
-        .chain(blocked);
-    let error = |it| Finding {
-        severity: Severity::Error,
-        ..it
-    };
+    let unread = findings.filter(|it| *it.rule == UNREADABLE_MANIFEST).chain(blocked);
+    let error = |it| Finding { severity: Severity::Error, ..it };
     unread.map(error).collect()
 }
 
@@ -252,12 +245,7 @@ pub(super) fn idle_placeholder(names: &str, have: &str, its: &str) -> String {
 }
 
 fn clash(clash: SameNamePeers, fate: Fate) -> Finding {
-    let SameNamePeers {
-        target,
-        peer,
-        place,
-        first,
-    } = clash;
+    let SameNamePeers { target, peer, place, first } = clash;
     let first = first.rsplit('/').next().map(bare).unwrap_or_default();
     let message = format!("duplicate Peer {}, also in {first}", Quoted(&peer));
     let finding = Finding::on_named(&CLASHING_PEERS, &target, message);
@@ -265,12 +253,7 @@ fn clash(clash: SameNamePeers, fate: Fate) -> Finding {
 }
 
 fn mismatch(mismatch: KustomizationMismatch, fate: Fate) -> Finding {
-    let KustomizationMismatch {
-        target,
-        absent,
-        unnamed,
-        place,
-    } = mismatch;
+    let KustomizationMismatch { target, absent, unnamed, place } = mismatch;
     let mut parts = Vec::new();
     if !absent.is_empty() {
         let names = listed(absent.iter().map(|it| bare(it)));

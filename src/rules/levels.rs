@@ -64,11 +64,7 @@ impl Levels {
                 Err(unknown) => problems.push(unknown),
             }
         }
-        if problems.is_empty() {
-            Ok(said)
-        } else {
-            Err(problems)
-        }
+        if problems.is_empty() { Ok(said) } else { Err(problems) }
     }
 
     /// Returns the findings to report: without those that are ignored or off, with the level of
@@ -130,9 +126,7 @@ impl Levels {
             let is_used = Scope::of_ignore(entry).any(|it| found.contains(&it));
             is_of_mesh && !is_used && !is_over(ignore.until, today)
         });
-        unused
-            .map(|(_, ignore)| config::unused_ignore(ignore))
-            .collect()
+        unused.map(|(_, ignore)| config::unused_ignore(ignore)).collect()
     }
 
     /// Returns the level of a rule. Its own name takes precedence over a code that it shares.
@@ -173,13 +167,8 @@ impl<'a> Scope<'a> {
     fn of_finding(finding: &'a Finding) -> impl Iterator<Item = Self> {
         let nodes = [None, finding.node.as_deref()];
         let clusters = [None, finding.cluster.as_deref()].into_iter();
-        clusters.flat_map(move |cluster| {
-            nodes.map(|node| Self {
-                rule: finding.rule,
-                cluster,
-                node,
-            })
-        })
+        clusters
+            .flat_map(move |cluster| nodes.map(|node| Self { rule: finding.rule, cluster, node }))
     }
 }
 
@@ -196,9 +185,7 @@ fn meant(name: &str, place: Place) -> Result<Vec<&'static Rule>, Finding> {
     let message = format!("unknown rule {}", Quoted(name));
     let unknown = Finding::new(&mistake::INVALID_LEVEL, message).at(place, "");
     let all = all();
-    let names = all
-        .iter()
-        .flat_map(|rule| [&[rule.name()], rule.aliases].concat());
+    let names = all.iter().flat_map(|rule| [&[rule.name()], rule.aliases].concat());
     Err(match nearest(name, names) {
         Some(meant) => unknown.help(format!("did you mean {}?", Quoted(meant))),
         None => unknown,

@@ -36,12 +36,7 @@ pub(super) use silent::silent;
 pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
     let membership = &member.membership;
     let mut findings: Vec<Finding> = Vec::new();
-    findings.extend(
-        membership
-            .contradictions
-            .iter()
-            .map(|it| contradiction(member, it)),
-    );
+    findings.extend(membership.contradictions.iter().map(|it| contradiction(member, it)));
     if membership.candidates.is_empty() && member.entry.state == State::Joined {
         findings.push(silent::without_candidates(member, has_peers));
     }
@@ -76,9 +71,7 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
                 Quoted(&it.node),
                 member.cluster.granularity.to_string().to_lowercase()
             ));
-        finding.with_cause(contradicted(member, |it| {
-            matches!(it, Contradicted::Granularity(_))
-        }))
+        finding.with_cause(contradicted(member, |it| matches!(it, Contradicted::Granularity(_))))
     }));
     findings
 }
@@ -94,9 +87,8 @@ pub(super) fn contradicted_granularity(member: &Member) -> Option<Finding> {
 /// Returns one finding about all nodes that the entry does not select.
 fn not_selected(member: &Member) -> Option<Finding> {
     let excluded = member.membership.excluded.iter();
-    let nodes: Vec<&ExcludedNode> = excluded
-        .filter(|it| it.reason == ExcludedReason::NotSelected)
-        .collect();
+    let nodes: Vec<&ExcludedNode> =
+        excluded.filter(|it| it.reason == ExcludedReason::NotSelected).collect();
     let first = nodes.first()?;
     let names = listed(nodes.iter().map(|it| Quoted(&it.node).to_string()));
     let message = match nodes.len() {
@@ -120,9 +112,7 @@ fn is_of_undeclared_family(member: &Member, withheld: &WithheldRange) -> bool {
         Networks::Flat { allowed } => allowed,
     };
     withheld.reason == WithheldReason::OutOfRange
-        && pods
-            .iter()
-            .all(|range| range.cidr.family() != cidr.family())
+        && pods.iter().all(|range| range.cidr.family() != cidr.family())
 }
 
 /// Returns whether Kilo has written anything on a node.
@@ -148,10 +138,9 @@ fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
     let (rule, why) = match &withheld.reason {
         WithheldReason::Invalid(error) => (&UNUSED_POD_CIDR, foreign(error)),
         WithheldReason::OutOfRange => (&UNUSED_POD_CIDR, "outside the declared ranges".to_owned()),
-        WithheldReason::SecondOfFamily => (
-            &UNUSED_POD_CIDR,
-            "the node already has one of this address family".to_owned(),
-        ),
+        WithheldReason::SecondOfFamily => {
+            (&UNUSED_POD_CIDR, "the node already has one of this address family".to_owned())
+        }
         WithheldReason::SecondAddress => (
             &UNUSED_ADDRESS,
             "the node already has another internal address of this address family".to_owned(),
@@ -160,18 +149,15 @@ fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
             &UNUSED_ADDRESS,
             format!("Kilo uses {by} instead, which is outside the declared ranges"),
         ),
-        WithheldReason::PodCidrTaken { other, node } => (
-            &OVERLAPPING_NODE_POD_CIDR,
-            format!("overlaps {other} of {}", Quoted(node)),
-        ),
-        WithheldReason::Taken { node } => (
-            &DUPLICATE_ADDRESS,
-            format!("{} has the same address", Quoted(node)),
-        ),
-        WithheldReason::InPodCidr { cidr, node } => (
-            &ADDRESS_IN_POD_CIDR,
-            format!("inside pod CIDR {cidr} of {}", Quoted(node)),
-        ),
+        WithheldReason::PodCidrTaken { other, node } => {
+            (&OVERLAPPING_NODE_POD_CIDR, format!("overlaps {other} of {}", Quoted(node)))
+        }
+        WithheldReason::Taken { node } => {
+            (&DUPLICATE_ADDRESS, format!("{} has the same address", Quoted(node)))
+        }
+        WithheldReason::InPodCidr { cidr, node } => {
+            (&ADDRESS_IN_POD_CIDR, format!("inside pod CIDR {cidr} of {}", Quoted(node)))
+        }
     };
     let message = format!("{range} left out: {why}");
     let finding = Finding::on_node(rule, &member.entry.name, &withheld.node, message)

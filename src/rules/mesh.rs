@@ -29,20 +29,13 @@ const NODE_LIST: &str =
 
 /// Returns more input than a run accepts as a finding.
 pub fn beyond_ceiling(exceeded: &Exceeded) -> Finding {
-    let Exceeded {
-        counted,
-        count,
-        most,
-        place,
-    } = exceeded;
+    let Exceeded { counted, count, most, place } = exceeded;
     let name = counted.name();
     let message = format!("{count} {counted} exceed the ceiling of {most}");
-    Finding::new(&BEYOND_CEILING, message)
-        .at(place.clone(), "")
-        .help(format!(
-            "if intended, add `--ceiling {name}={count}` or set \
+    Finding::new(&BEYOND_CEILING, message).at(place.clone(), "").help(format!(
+        "if intended, add `--ceiling {name}={count}` or set \
              `CLUSTERMESH_CEILINGS={name}={count}`"
-        ))
+    ))
 }
 
 /// Returns a cluster without a snapshot as a finding; `file` is where it was looked for, and `unnamed` are the
@@ -71,9 +64,7 @@ pub fn missing_snapshot(
          `kubectl get nodes -o json`",
         meant.unwrap_or_default()
     );
-    Finding::new(&MISSING_SNAPSHOT, message)
-        .at(place.clone(), "named here")
-        .help(help)
+    Finding::new(&MISSING_SNAPSHOT, message).at(place.clone(), "named here").help(help)
 }
 
 /// Returns the finding about a file that is not a valid service snapshot.
@@ -82,10 +73,7 @@ pub fn invalid_service_snapshot(
     place: Place,
     error: &ServiceSnapshotError,
 ) -> Finding {
-    let message = format!(
-        "not a snapshot of Services: {}",
-        escaped(&error.to_string(), 400)
-    );
+    let message = format!("not a snapshot of Services: {}", escaped(&error.to_string(), 400));
     Finding::on_cluster(&INVALID_SNAPSHOT, cluster, message)
         .at(place, "")
         .help(format!("run `clustermesh snapshot {cluster} --services`"))
@@ -107,10 +95,7 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
     let message = match error {
         SnapshotError::Json(json) => {
             let position = format!(" at line {} column {}", json.line(), json.column());
-            message
-                .strip_suffix(&position)
-                .unwrap_or(&message)
-                .to_owned()
+            message.strip_suffix(&position).unwrap_or(&message).to_owned()
         }
         _ => message,
     };
@@ -131,25 +116,22 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
 pub fn dropped_labels(entry: &Entry, snapshot: &Snapshot) -> Vec<Finding> {
     let cluster = &entry.name;
     let labels: BTreeSet<(&str, &str)> = entry.labels().collect();
-    let dropped = labels
-        .into_iter()
-        .filter_map(|(field, key)| Some((field, key, snapshot.dropped(key)?)));
+    let dropped =
+        labels.into_iter().filter_map(|(field, key)| Some((field, key, snapshot.dropped(key)?)));
     let counts = |field: &str| {
         // With granularity Full, Kilo ignores locations.
         field != "topologyLabel" || Cluster::new(entry, snapshot).granularity != Granularity::Full
     };
-    let findings = dropped
-        .filter(|(field, ..)| counts(field))
-        .map(|(field, key, prefix)| {
-            let message = format!(
-                "`{field}` uses the label {}, but the snapshot leaves out the labels under {}",
-                Quoted(key),
-                Quoted(prefix)
-            );
-            Finding::on_cluster(&DROPPED_LABEL, cluster, message)
-                .at(entry.place.key(field), "")
-                .help(format!("run `clustermesh snapshot {cluster}`"))
-        });
+    let findings = dropped.filter(|(field, ..)| counts(field)).map(|(field, key, prefix)| {
+        let message = format!(
+            "`{field}` uses the label {}, but the snapshot leaves out the labels under {}",
+            Quoted(key),
+            Quoted(prefix)
+        );
+        Finding::on_cluster(&DROPPED_LABEL, cluster, message)
+            .at(entry.place.key(field), "")
+            .help(format!("run `clustermesh snapshot {cluster}`"))
+    });
     findings.collect()
 }
 
@@ -184,10 +166,7 @@ pub fn stray(
         ),
         Stray::Services(cluster) => (
             &DUPLICATE_SNAPSHOT,
-            format!(
-                "second file with Services of {}, which is not read",
-                Quoted(cluster)
-            ),
+            format!("second file with Services of {}, which is not read", Quoted(cluster)),
             format!("keep the newer one as `{own}`, and delete the other"),
         ),
         Stray::Foreign => (

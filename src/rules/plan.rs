@@ -43,9 +43,7 @@ pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
     for AlikeWithheld { withheld, targets } in alike(plan) {
         let finding = finding(withheld);
         let key = (finding.subject(), finding.message.clone());
-        let entry = by_message
-            .entry(key)
-            .or_insert_with(|| (finding, Vec::new()));
+        let entry = by_message.entry(key).or_insert_with(|| (finding, Vec::new()));
         entry.1.extend(targets);
     }
     by_message
@@ -71,11 +69,7 @@ pub(super) fn with_endpoints(finding: Finding, fleet: &Fleet) -> Finding {
     member.fold(finding, |finding, it| {
         let candidates = it.membership.candidates.iter();
         let undialled = candidates.filter(|it| it.endpoint.is_none());
-        finding.resolved_by(
-            &change,
-            &it.entry.name,
-            undialled.map(|it| it.leader.as_str()),
-        )
+        finding.resolved_by(&change, &it.entry.name, undialled.map(|it| it.leader.as_str()))
     })
 }
 
@@ -84,15 +78,10 @@ fn alike(plan: &Plan) -> Vec<AlikeWithheld<'_>> {
     let mut known: BTreeMap<ByAddress<&TargetReason>, usize> = BTreeMap::new();
     let mut alike: Vec<AlikeWithheld> = Vec::new();
     for withheld in &plan.withheld {
-        let at = *known
-            .entry(ByAddress(&*withheld.reason))
-            .or_insert(alike.len());
+        let at = *known.entry(ByAddress(&*withheld.reason)).or_insert(alike.len());
         match alike.get_mut(at) {
             Some(alike) => alike.targets.push(&withheld.target),
-            None => alike.push(AlikeWithheld {
-                withheld,
-                targets: vec![&withheld.target],
-            }),
+            None => alike.push(AlikeWithheld { withheld, targets: vec![&withheld.target] }),
         }
     }
     alike
@@ -111,58 +100,30 @@ pub(super) fn rule_of(withheld: &Withheld) -> &'static Rule {
 
 /// Lists the rules by which something is withheld. That no range is left follows from the others.
 pub(super) fn rules_of<'p>(withheld: impl Iterator<Item = &'p Withheld>) -> String {
-    let rules: BTreeSet<&Rule> = withheld
-        .filter(|it| it.reason.withholds())
-        .map(rule_of)
-        .collect();
+    let rules: BTreeSet<&Rule> = withheld.filter(|it| it.reason.withholds()).map(rule_of).collect();
     let causes = || rules.iter().filter(|it| **it != &RANGELESS_PEER);
-    let shown = if causes().next().is_some() {
-        causes().copied().collect()
-    } else {
-        rules.clone()
-    };
+    let shown = if causes().next().is_some() { causes().copied().collect() } else { rules.clone() };
     text::list(shown.iter().map(|it| it.name()))
 }
 
 fn finding(withheld: &Withheld) -> Finding {
     let source = &withheld.source;
     match &*withheld.reason {
-        TargetReason::OwnKey {
-            node,
-            place,
-            own,
-            own_place,
-            ..
-        } => {
+        TargetReason::OwnKey { node, place, own, own_place, .. } => {
             let holder = format!("the target's own node {}", Quoted(own));
-            let finding = Finding::on_node(
-                &KEY_OF_TARGET_NODE,
-                source,
-                node.as_str(),
-                same_key(&holder),
-            );
+            let finding =
+                Finding::on_node(&KEY_OF_TARGET_NODE, source, node.as_str(), same_key(&holder));
             let finding = finding.at(key(place), "").at(key(own_place), "");
             finding.help(new_key([source, &withheld.target]))
         }
-        TargetReason::SharedKey {
-            node,
-            place,
-            keeper,
-            keeper_node,
-            keeper_place,
-            ..
-        } => {
+        TargetReason::SharedKey { node, place, keeper, keeper_node, keeper_place, .. } => {
             let holder = if keeper.is_external() {
                 format!("{keeper}, which ranks higher")
             } else {
                 format!("{keeper}/{keeper_node}, whose cluster ranks higher")
             };
-            let finding = Finding::on_node(
-                &KEY_IN_TWO_CLUSTERS,
-                source,
-                node.as_str(),
-                same_key(&holder),
-            );
+            let finding =
+                Finding::on_node(&KEY_IN_TWO_CLUSTERS, source, node.as_str(), same_key(&holder));
             let finding = finding.at(key(place), "").at(key(keeper_place), "");
             finding.help(new_key([source, keeper]))
         }
@@ -186,11 +147,7 @@ fn finding(withheld: &Withheld) -> Finding {
 /// Returns what gives two machines a key each.
 fn new_key(clusters: [&ClusterName; 2]) -> String {
     let [one, other] = clusters;
-    let (host, rest) = if one.is_external() {
-        (one, other)
-    } else {
-        (other, one)
-    };
+    let (host, rest) = if one.is_external() { (one, other) } else { (other, one) };
     if host.is_external() {
         return format!(
             "write the `publicKey` that `wg pubkey` prints on `{host}`; if it is that node, remove it from `externalPeers`; \
@@ -222,11 +179,7 @@ fn rangeless(source: &ClusterName, peers: usize) -> Finding {
 }
 
 fn no_initiator(source: &ClusterName, peers: usize) -> Finding {
-    let nodes = if peers == 1 {
-        "its node"
-    } else {
-        "their nodes"
-    };
+    let nodes = if peers == 1 { "its node" } else { "their nodes" };
     let message = format!(
         "{} left out: {nodes} and most nodes of the target have no endpoint, so neither side can dial",
         count(peers, "Peer")
@@ -250,10 +203,7 @@ fn key(node: &Place) -> Place {
 }
 
 fn unaccepted(source: &ClusterName, ranges: &WithheldRanges, accepted: &Place) -> Finding {
-    let message = format!(
-        "{} left out: not in `acceptedNetworks`",
-        listed_ranges(ranges)
-    );
+    let message = format!("{} left out: not in `acceptedNetworks`", listed_ranges(ranges));
     Finding::on_cluster(&UNACCEPTED_RANGE, source, message)
         .at(ranges.declared.clone(), DECLARED)
         .at(accepted.clone(), "does not contain it")

@@ -20,17 +20,9 @@ pub fn obstacles(obstacles: &[Obstacle], twins: &[SameCluster]) -> Vec<Finding> 
         }
         Obstacle::Range { .. } | Obstacle::Refused(_) => false,
     };
-    let causes = twins
-        .iter()
-        .filter(|twin| obstacles.iter().any(|it| follows(it, twin)));
-    let rest = obstacles
-        .iter()
-        .filter(|it| !twins.iter().any(|twin| follows(it, twin)));
-    let causes = causes.map(|it| Finding {
-        severity: Severity::Error,
-        is_final: true,
-        ..twin(it)
-    });
+    let causes = twins.iter().filter(|twin| obstacles.iter().any(|it| follows(it, twin)));
+    let rest = obstacles.iter().filter(|it| !twins.iter().any(|twin| follows(it, twin)));
+    let causes = causes.map(|it| Finding { severity: Severity::Error, is_final: true, ..twin(it) });
     causes.chain(rest.map(obstacle)).collect()
 }
 

@@ -20,10 +20,7 @@ pub struct Term {
 }
 
 /// Every such word.
-pub static TERMS: &[Term] = &[Term {
-    name: "delivered",
-    page: include_str!("reach/delivered.md"),
-}];
+pub static TERMS: &[Term] = &[Term { name: "delivered", page: include_str!("reach/delivered.md") }];
 
 impl Term {
     /// Returns what it means.
@@ -35,10 +32,7 @@ impl Term {
 /// Returns findings about manifests of a cluster without the intended effect: files that are not
 /// manifests, and Peers that never get to WireGuard.
 pub fn manifests(target: &ClusterName, files: &[AppliedFile]) -> Vec<Finding> {
-    files
-        .iter()
-        .flat_map(|file| manifest(target, file))
-        .collect()
+    files.iter().flat_map(|file| manifest(target, file)).collect()
 }
 
 /// Returns a finding about a file that could not be read at all.
@@ -55,10 +49,8 @@ pub fn is_unread(finding: &Finding) -> bool {
 /// Returns a finding about a rendered tree that is not there, and what helps.
 pub fn treeless(tree: &str, help: &str) -> Finding {
     let message = format!("the rendered tree {} does not exist", Quoted(tree));
-    let finding = Finding {
-        severity: Severity::Error,
-        ..Finding::new(&UNREADABLE_MANIFEST, message)
-    };
+    let finding =
+        Finding { severity: Severity::Error, ..Finding::new(&UNREADABLE_MANIFEST, message) };
     finding.help(help)
 }
 
@@ -89,11 +81,7 @@ fn manifest(target: &ClusterName, file: &AppliedFile) -> Vec<Finding> {
 
 /// Returns what is wrong with a text, at the place where it is.
 fn broken(target: &ClusterName, file: &AppliedFile, problem: &Finding) -> Finding {
-    let message = format!(
-        "{} cannot be read: {}",
-        Quoted(&file.source),
-        problem.message
-    );
+    let message = format!("{} cannot be read: {}", Quoted(&file.source), problem.message);
     let mut finding = Finding::on_cluster(&UNREADABLE_MANIFEST, target, message);
     // Texts that are equal share what was found in the first of them.
     let of_file = problem.labels.iter().cloned().map(|mut label| {

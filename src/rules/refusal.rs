@@ -11,10 +11,9 @@ pub(super) fn consequence(peer: &str, fault: &TranslationFault) -> String {
 /// Describes the effect of an invalid spec on a Peer that is called `name`.
 pub fn effect(name: &str, fault: &TranslationFault) -> String {
     match fault {
-        TranslationFault::NotStored(mismatch) => format!(
-            "the API server refuses {name}: {} {}",
-            mismatch.field, mismatch.problem
-        ),
+        TranslationFault::NotStored(mismatch) => {
+            format!("the API server refuses {name}: {} {}", mismatch.field, mismatch.problem)
+        }
         TranslationFault::Undecodable(refusal) => {
             format!("{name} prevents restarted Kilo agents from reading any Peer: {refusal}")
         }

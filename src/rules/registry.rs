@@ -30,11 +30,8 @@ pub static QUESTIONS: &[&Question] = &[
 
 /// Returns every rule, in order of name.
 pub fn all() -> Vec<&'static Rule> {
-    let mut rules: Vec<&Rule> = QUESTIONS
-        .iter()
-        .flat_map(|question| question.rules)
-        .copied()
-        .collect();
+    let mut rules: Vec<&Rule> =
+        QUESTIONS.iter().flat_map(|question| question.rules).copied().collect();
     rules.sort_by_key(|rule| rule.name());
     rules
 }

@@ -53,10 +53,7 @@ pub fn opened(changes: &Changes, watched: &[WatchedPaths], meshes: &[Mesh]) -> V
         let message = format!(
             "{} from `{}` to `{}`{}{}",
             match stay.all() {
-                0 => format!(
-                    "{} may open while the change is applied",
-                    count(pass.all(), "path")
-                ),
+                0 => format!("{} may open while the change is applied", count(pass.all(), "path")),
                 1 => "1 path opens".to_owned(),
                 stay => format!("{stay} paths open"),
             },
@@ -109,13 +106,7 @@ pub fn take_over(plan: &Plan, target: &ClusterName, files: &[AppliedFile]) -> Ve
     let moves = tree_diff::moves(plan, target.as_str(), &files);
     moves
         .iter()
-        .map(|it| {
-            moved(
-                it,
-                MoveReason::Unknown,
-                "pin the range to nodes with `anchors`; ",
-            )
-        })
+        .map(|it| moved(it, MoveReason::Unknown, "pin the range to nodes with `anchors`; "))
         .collect()
 }
 
@@ -133,10 +124,7 @@ fn old_file(target: &ClusterName, file: &AppliedFile) -> ChangedFile {
             bytes: 0..0,
         })
     });
-    let reading = Reading {
-        peers: peers.collect(),
-        oddities: Vec::new(),
-    };
+    let reading = Reading { peers: peers.collect(), oddities: Vec::new() };
     ChangedFile {
         path: format!("{target}/{}", file.source),
         source: Arc::clone(&file.source),
@@ -180,11 +168,7 @@ fn wrong_label(fleet: &Fleet, source: &str) -> Option<FindingCause> {
 }
 
 fn shrunk(case: &Case<Shrunk>, fleet: &Fleet) -> Finding {
-    let Shrunk {
-        source,
-        before,
-        gone,
-    } = &case.what;
+    let Shrunk { source, before, gone } = &case.what;
     let message = format!(
         "{} of {before} Peers would be removed: {} {}",
         gone.len(),
@@ -214,18 +198,8 @@ fn excluded(fleet: &Fleet, source: &str, gone: &[String]) -> Option<Place> {
 }
 
 fn renamed(case: &Case<Renamed>, config: &Config) -> Finding {
-    let Renamed {
-        source,
-        node,
-        from,
-        to,
-        mesh,
-    } = &case.what;
-    let message = format!(
-        "Peer {} would be renamed to {to} {}",
-        bare(from),
-        within(&case.targets)
-    );
+    let Renamed { source, node, from, to, mesh } = &case.what;
+    let message = format!("Peer {} would be renamed to {to} {}", bare(from), within(&case.targets));
     let selector = match mesh {
         Some(mesh) => format!("{MESH_LABEL}={mesh}"),
         None => match source.strip_prefix("external.") {
@@ -282,12 +256,7 @@ fn has_one_location(member: &Member, peer: &str) -> bool {
 
 /// Reports a range that gets another Peer, given why, and what keeps it on one node.
 fn moved(case: &Case<Moved>, reason: MoveReason, pin: &str) -> Finding {
-    let Moved {
-        source,
-        range,
-        from,
-        to,
-    } = &case.what;
+    let Moved { source, range, from, to } = &case.what;
     let is_unknown = matches!(reason, MoveReason::Unknown);
     let is_elected = matches!(reason, MoveReason::Elected);
     let (why, named) = match reason {
@@ -296,10 +265,7 @@ fn moved(case: &Case<Moved>, reason: MoveReason, pin: &str) -> Finding {
         MoveReason::Unknown => (", which the mesh does not request", None),
     };
     let (from, to) = (bare(from), bare(to));
-    let message = format!(
-        "{range} would move from {from} to {to} {}{why}",
-        within(&case.targets)
-    );
+    let message = format!("{range} would move from {from} to {to} {}{why}", within(&case.targets));
     let mut finding = Finding::on_named(&MOVED_ANCHOR, source, message)
         .at(case.place.clone(), "carries the range now")
         .at(named, "set here");
@@ -310,9 +276,7 @@ fn moved(case: &Case<Moved>, reason: MoveReason, pin: &str) -> Finding {
         );
     }
     if is_unknown {
-        return finding.help(format!(
-            "{pin}connections to it break once whenever it moves"
-        ));
+        return finding.help(format!("{pin}connections to it break once whenever it moves"));
     }
     finding.severity = Severity::Notice;
     finding.help("apply it in a maintenance window: connections to this range will break once")
@@ -355,11 +319,7 @@ fn anchor_node(moved: &Moved, fleet: &Fleet) -> String {
 fn node_of<'f>(peer: &str, source: &str, fleet: &'f Fleet) -> Option<&'f str> {
     members(fleet, source).find_map(|member| {
         let (mesh, cluster) = (member.mesh.name.as_str(), member.entry.name.as_str());
-        let mut candidates = member
-            .membership
-            .candidates
-            .iter()
-            .map(|it| it.leader.as_str());
+        let mut candidates = member.membership.candidates.iter().map(|it| it.leader.as_str());
         candidates.find(|it| peer_name(mesh, cluster, it) == peer)
     })
 }
@@ -385,11 +345,7 @@ fn named(moved: &Moved, fleet: &Fleet) -> Option<Place> {
 
 fn rekeyed(case: &Case<Rekeyed>, fleet: &Fleet) -> Finding {
     let Rekeyed { source, node, peer } = &case.what;
-    let message = format!(
-        "Peer {} would get another key {}",
-        bare(peer),
-        within(&case.targets)
-    );
+    let message = format!("Peer {} would get another key {}", bare(peer), within(&case.targets));
     let help = if ClusterName::is_external_text(source) {
         "expected if `publicKey` in the mesh was changed; replace the key on the host when all clusters have the Peer"
     } else {

@@ -41,11 +41,7 @@ fn unknown(mirrors: &Mirrors) -> Vec<Finding> {
 }
 
 fn flawed(flawed: &Flawed) -> Finding {
-    let Flawed {
-        service,
-        target,
-        flaw,
-    } = flawed;
+    let Flawed { service, target, flaw } = flawed;
     let rule = match flaw {
         Flaw::Vanished | Flaw::Moved(_) | Flaw::NoPort(_) => &CHANGED_SERVICE,
         Flaw::Uncarried(_) => &UNCARRIED_SERVICE,
@@ -57,9 +53,7 @@ fn flawed(flawed: &Flawed) -> Finding {
         finding.severity = Severity::Warning;
     }
     finding.is_of_nodes = true;
-    finding
-        .at(service.place.clone(), "")
-        .help(help(service, cluster, flaw))
+    finding.at(service.place.clone(), "").help(help(service, cluster, flaw))
 }
 
 fn message(service: &MirroredService, flaw: &Flaw) -> String {
@@ -113,9 +107,7 @@ fn help(service: &MirroredService, cluster: &ClusterName, flaw: &Flaw) -> String
         Flaw::Vanished => "create the Service again, or remove this item".to_owned(),
         Flaw::Moved(addresses) => {
             let families: Vec<Family> = service.addresses.iter().map(|it| family(*it)).collect();
-            let same = addresses
-                .iter()
-                .filter(|it| families.contains(&family(**it)));
+            let same = addresses.iter().filter(|it| families.contains(&family(**it)));
             format!("write `clusterIPs: [{}]`", text::list(same))
         }
         Flaw::NoPort(_) => {

@@ -83,28 +83,21 @@ pub fn lost_since(cluster: &ClusterName, refusals: &[GuardRefusal], version: &st
 pub fn unreadable(cluster: &ClusterName, file: &str, problem: &str) -> Finding {
     let message =
         format!("{file} is not a snapshot, so losses cannot be determined: {problem}; it was kept");
-    Finding::on_cluster(&UNREADABLE_SNAPSHOT, cluster, message).help(format!(
-        "restore the committed file, or add `--accept {cluster}` to replace it"
-    ))
+    Finding::on_cluster(&UNREADABLE_SNAPSHOT, cluster, message)
+        .help(format!("restore the committed file, or add `--accept {cluster}` to replace it"))
 }
 
 /// Returns that no mesh names `cluster`, so that nothing can be judged; `nearest` is one that a mesh
 /// names.
 pub fn unknown(cluster: &ClusterName, nearest: Option<&str>) -> Finding {
     let message = "is in no mesh, so its nodes cannot be checked".to_owned();
-    meaning(
-        nearest,
-        Finding::on_cluster(&UNNAMED_CLUSTER, cluster, message),
-    )
+    meaning(nearest, Finding::on_cluster(&UNNAMED_CLUSTER, cluster, message))
 }
 
 /// Returns that the config has a cluster that no mesh names: a typo, or a leftover.
 pub fn unnamed(cluster: &str, nearest: Option<&str>, place: Place) -> Finding {
     let message = format!("no mesh contains a cluster {}", Quoted(cluster));
-    meaning(
-        nearest,
-        Finding::new(&UNNAMED_CLUSTER, message).at(place, ""),
-    )
+    meaning(nearest, Finding::new(&UNNAMED_CLUSTER, message).at(place, ""))
 }
 
 /// Adds the name that is probably meant, if there is one.
@@ -115,11 +108,7 @@ fn meaning(nearest: Option<&str>, finding: Finding) -> Finding {
 
 /// Returns that a cluster seems to be another cluster under a second name.
 pub fn twin(twin: &SameCluster) -> Finding {
-    let SameCluster {
-        cluster,
-        other,
-        node,
-    } = twin;
+    let SameCluster { cluster, other, node } = twin;
     let message = format!("node {} is also a node of `{other}`", Quoted(node));
     Finding::on_cluster(&TWIN_CLUSTER, cluster, message).help(format!(
         "check the contexts of `{cluster}` and `{other}`: both probably lead to the same cluster"

@@ -23,9 +23,7 @@ pub(super) fn findings(
     plan: Option<&Plan>,
 ) -> Vec<Finding> {
     let unchecked = unchecked(meshes, fleet);
-    let emptied = plan
-        .into_iter()
-        .flat_map(|plan| emptied(config, meshes, plan));
+    let emptied = plan.into_iter().flat_map(|plan| emptied(config, meshes, plan));
     unchecked.into_iter().chain(emptied).collect()
 }
 

@@ -17,10 +17,7 @@ pub(super) fn report(
                     spec:\n  clusters:\n"
         .to_owned();
     for (name, fields, _) in clusters {
-        let number = 1 + ["east", "west", "north"]
-            .iter()
-            .position(|it| it == name)
-            .unwrap();
+        let number = 1 + ["east", "west", "north"].iter().position(|it| it == name).unwrap();
         let ranges = format!("podCIDRs: [10.{number}.0.0/16], wireguardCIDR: 10.10{number}.0.0/24");
         let fields = match fields {
             &"" => ranges,
@@ -43,11 +40,8 @@ pub(super) fn report(
             finding.message
         );
         for label in &finding.labels {
-            let _ = writeln!(
-                text,
-                "  {}#{} {}",
-                label.place.source, label.place.pointer, label.text
-            );
+            let _ =
+                writeln!(text, "  {}#{} {}", label.place.source, label.place.pointer, label.text);
         }
         if let Some(help) = &finding.help {
             let _ = writeln!(text, "  help: {help}");

@@ -46,17 +46,12 @@ impl InputGaps<'_> {
 /// Returns the findings: failures, leaks, and unknown Peers.
 pub fn findings(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -> Vec<Finding> {
     let failures = failures(fabric, verification);
-    let assumptions = verification
-        .assumptions
-        .iter()
-        .filter_map(|it| assumed(fabric, it));
+    let assumptions = verification.assumptions.iter().filter_map(|it| assumed(fabric, it));
     let leaks = verification.leaks.iter().map(|it| leak(fabric, it));
     let outsiders = outsiders(fabric, verification, gaps.missing);
     let unapplied = fabric.sites.iter().filter_map(|it| unapplied(it));
-    let uncarried = verification
-        .uncarried
-        .iter()
-        .map(|(site, pods)| unreached(fabric, *site, pods));
+    let uncarried =
+        verification.uncarried.iter().map(|(site, pods)| unreached(fabric, *site, pods));
     let total = verification.total();
     let is_claimed = verification.failures.iter().all(|it| it.is_claimed);
     let is_idle = verification.is_idle;
@@ -83,9 +78,7 @@ fn twins(site: &Site) -> Vec<Finding> {
     let findings = contests.filter(|it| it.over == Prize::Key).map(|contest| {
         let peers = contest.peers.iter().map(|it| &site.model.peers[*it]);
         let place = |it: &ClusterPeer| it.place().key("spec").key("publicKey");
-        let peers: Vec<_> = peers
-            .map(|it| (it.applied.name.clone(), place(it)))
-            .collect();
+        let peers: Vec<_> = peers.map(|it| (it.applied.name.clone(), place(it))).collect();
         twin_peers(site.cluster.as_str(), &peers)
     });
     findings.collect()
@@ -99,11 +92,8 @@ fn unapplied(site: &Site) -> Option<Finding> {
     };
     let names = |peers: &[&ClusterPeer]| listed(peers.iter().map(|it| bare(&it.applied.name)));
     let (mute, hidden) = (peers(&unapplied.because_of), peers(&unapplied.peers));
-    let nodes: Vec<String> = unapplied
-        .segments
-        .iter()
-        .map(|it| bare(&site.model.leader(*it).kilo.name))
-        .collect();
+    let nodes: Vec<String> =
+        unapplied.segments.iter().map(|it| bare(&site.model.leader(*it).kilo.name)).collect();
     let mut waiting = Vec::new();
     if !hidden.is_empty() {
         let count = count(hidden.len(), "Peer");
@@ -122,11 +112,7 @@ fn unapplied(site: &Site) -> Option<Finding> {
         1 => (format!("the Peer {} has", names(&mute)), "it"),
         _ => (format!("the Peers {} have", names(&mute)), "they"),
     };
-    let connects = if mute.len() == 1 {
-        "connects"
-    } else {
-        "connect"
-    };
+    let connects = if mute.len() == 1 { "connects" } else { "connect" };
     let message =
         format!("{whose} no endpoint: until {it} {connects}, WireGuard does not get {what}");
     let finding = Finding::on_cluster(&PEER_WITHOUT_ENDPOINT, site.cluster, message);
@@ -148,9 +134,7 @@ fn failures(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let findings: Vec<Option<Finding>> = failures.iter().map(|it| failed(fabric, it)).collect();
     let follows = failures.iter().map(|failure| {
         let other = || findings.get(failure.follows?)?.as_ref();
-        other()
-            .map(Finding::as_cause)
-            .or_else(|| rendered_otherwise(fabric, failure))
+        other().map(Finding::as_cause).or_else(|| rendered_otherwise(fabric, failure))
     });
     findings
         .iter()
@@ -186,10 +170,7 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
         1 => "1 declared path fails".to_owned(),
         pairs => format!("{pairs} declared paths fail"),
     };
-    let receivers = failed
-        .receivers
-        .iter()
-        .map(|&(site, owner)| whose(fabric, site, owner));
+    let receivers = failed.receivers.iter().map(|&(site, owner)| whose(fabric, site, owner));
     finding.message = format!(
         "{} → {} ({from} → {to}): {}; {pairs} like this ({}; to {})",
         packet.source,
@@ -232,12 +213,7 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Finding {
     let from = cluster(fabric, packet.from.site);
     let to = cluster(fabric, packet.to.site());
     let (message, place, help) = match leak.range {
-        Some(LeakedRange {
-            site,
-            claim,
-            range,
-            others,
-        }) => {
+        Some(LeakedRange { site, claim, range, others }) => {
             let (routed, them) = match others {
                 0 => (format!("{range} is"), "it"),
                 1 => (format!("{range} and 1 other range are"), "them"),
@@ -275,9 +251,7 @@ fn unlinked(fabric: &Fabric, leak: &Leak) -> Finding {
         "{} of {from} reaches {} of {to} although {}",
         packet.source,
         packet.destination,
-        refused
-            .as_deref()
-            .unwrap_or("no mesh links the two clusters")
+        refused.as_deref().unwrap_or("no mesh links the two clusters")
     );
     let mut steps = leak.trace.there.steps.iter();
     let place = steps.find_map(|step| Some(messages::selected(step)?.place));
@@ -310,12 +284,8 @@ fn unproved(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     for at in &verification.apart {
         *apart.entry(at.site).or_default() += 1;
     }
-    let linked: BTreeSet<SiteId> = verification
-        .pairings
-        .iter()
-        .filter(|it| it.is_linked)
-        .map(|it| it.from)
-        .collect();
+    let linked: BTreeSet<SiteId> =
+        verification.pairings.iter().filter(|it| it.is_linked).map(|it| it.from).collect();
     linked
         .into_iter()
         .filter_map(|number| {

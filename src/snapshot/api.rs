@@ -97,9 +97,7 @@ impl NodeObject {
         let metadata = self.metadata?;
         let mut annotations = metadata.annotations;
         // Kilo reads an invalid value as zero.
-        let last_seen = annotations
-            .get(LAST_SEEN)
-            .map(|text| text.parse().unwrap_or(0));
+        let last_seen = annotations.get(LAST_SEEN).map(|text| text.parse().unwrap_or(0));
         annotations.retain(|key, _| !VOLATILE.contains(&key.as_str()));
         let node = Node {
             addresses: self.status.map(addresses).unwrap_or_default(),
@@ -118,11 +116,9 @@ impl NodeObject {
 
 /// Reads the items of a list one by one.
 fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeItem>, D::Error> {
-    bounded_list(deserializer, (NODES, "items"), |object: NodeObject| {
-        NodeItem {
-            kind: object.kind.clone(),
-            node: object.node(),
-        }
+    bounded_list(deserializer, (NODES, "items"), |object: NodeObject| NodeItem {
+        kind: object.kind.clone(),
+        node: object.node(),
     })
 }
 

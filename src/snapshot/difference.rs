@@ -44,10 +44,9 @@ pub fn differences(before: &Snapshot, after: &Snapshot) -> Vec<NodeDifference> {
             (None, _) => vec![Change::Added],
             (_, None) => vec![Change::Removed],
         };
-        differences.extend(changes.into_iter().map(|change| NodeDifference {
-            node: name.to_owned(),
-            change,
-        }));
+        differences.extend(
+            changes.into_iter().map(|change| NodeDifference { node: name.to_owned(), change }),
+        );
     }
     differences
 }
@@ -81,14 +80,10 @@ fn fields(node: &Node) -> BTreeMap<String, String> {
     } = node;
     let mut fields = BTreeMap::new();
     for (map, name) in [(annotations, "annotations"), (labels, "labels")] {
-        let named = map
-            .iter()
-            .map(|(key, value)| (format!("{name}[{key}]"), value.to_owned()));
+        let named = map.iter().map(|(key, value)| (format!("{name}[{key}]"), value.to_owned()));
         fields.extend(named);
     }
-    let addresses = addresses
-        .iter()
-        .map(|it| format!("{:?} {}", it.kind, it.address));
+    let addresses = addresses.iter().map(|it| format!("{:?} {}", it.kind, it.address));
     let listed = [
         ("addresses", addresses.collect::<Vec<_>>().join(", ")),
         ("podCIDRs", pod_cidrs.join(", ")),
@@ -112,11 +107,7 @@ pub fn value_change(before: Option<&str>, after: Option<&str>) -> String {
 }
 
 fn mark(is_set: bool) -> String {
-    if is_set {
-        "true".to_owned()
-    } else {
-        String::new()
-    }
+    if is_set { "true".to_owned() } else { String::new() }
 }
 
 impl fmt::Display for NodeDifference {
@@ -125,11 +116,7 @@ impl fmt::Display for NodeDifference {
         match &self.change {
             Change::Added => write!(formatter, "{node} added"),
             Change::Removed => write!(formatter, "{node} removed"),
-            Change::Field {
-                field,
-                before,
-                after,
-            } => {
+            Change::Field { field, before, after } => {
                 let field = Quoted(field).to_string();
                 let field = field.trim_matches('`');
                 let change = value_change(before.as_deref(), after.as_deref());
@@ -155,10 +142,8 @@ mod tests {
         (after.stale, after.carried_over, after.position) = (true, true, 7);
         let before = snapshot(vec![node("a"), before]);
         let after = snapshot(vec![after, node("c")]);
-        let lines: Vec<String> = differences(&before, &after)
-            .iter()
-            .map(ToString::to_string)
-            .collect();
+        let lines: Vec<String> =
+            differences(&before, &after).iter().map(ToString::to_string).collect();
         insta::assert_snapshot!(lines.join("\n"), @"
         `a` removed
         `b`: addresses removed: `ExternalIP 203.0.113.2`

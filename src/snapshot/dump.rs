@@ -99,10 +99,7 @@ mod tests {
 
     fn dump(text: &str) -> Snapshot {
         let listing = listing(text).unwrap();
-        listing
-            .snapshot("east".parse().unwrap(), 300, None)
-            .unwrap()
-            .0
+        listing.snapshot("east".parse().unwrap(), 300, None).unwrap().0
     }
 
     fn error(text: &str) -> String {
@@ -126,10 +123,7 @@ status: { addresses: [{ type: Hostname, address: a }, { type: InternalIP, addres
 ",
         )
         .nodes[0];
-        assert_eq!(
-            node.annotations.keys().collect::<Vec<_>>(),
-            ["kilo.squat.ai/key"]
-        );
+        assert_eq!(node.annotations.keys().collect::<Vec<_>>(), ["kilo.squat.ai/key"]);
         assert_eq!(node.pod_cidrs, ["10.42.0.0/24"]);
         assert_eq!(node.addresses.len(), 1);
         assert!(!node.stale);

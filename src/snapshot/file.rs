@@ -98,10 +98,7 @@ pub(super) fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     let objects = Vec::<UniqueObject<T>>::deserialize(deserializer)?;
-    Ok(objects
-        .into_iter()
-        .map(|UniqueObject(value)| value)
-        .collect())
+    Ok(objects.into_iter().map(|UniqueObject(value)| value).collect())
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for UniqueObject<T> {

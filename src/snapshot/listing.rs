@@ -143,20 +143,12 @@ impl Listing {
         let times: Vec<i64> = self.nodes.iter().filter_map(|it| it.last_seen).collect();
         let seen_at = seen_at(times, stale_after, now);
         let (mut nodes, mut stale) = (Vec::with_capacity(self.nodes.len()), Vec::new());
-        for ListedNode {
-            mut node,
-            last_seen,
-        } in self.nodes
-        {
-            let behind = last_seen
-                .zip(seen_at)
-                .map_or(0, |(seen, newest)| newest.saturating_sub(seen));
+        for ListedNode { mut node, last_seen } in self.nodes {
+            let behind =
+                last_seen.zip(seen_at).map_or(0, |(seen, newest)| newest.saturating_sub(seen));
             if stale_after < behind {
                 node.stale = true;
-                stale.push(Stale {
-                    node: node.name.clone(),
-                    seconds: behind,
-                });
+                stale.push(Stale { node: node.name.clone(), seconds: behind });
             }
             nodes.push(node);
         }
@@ -194,11 +186,8 @@ fn seen_at(mut times: Vec<i64>, stale_after: i64, now: Option<i64>) -> Option<i6
 
 /// Returns every text of a node that a snapshot keeps.
 fn texts(node: &Node) -> impl Iterator<Item = &str> {
-    let maps = node
-        .annotations
-        .iter()
-        .chain(node.labels.iter())
-        .flat_map(|(key, value)| [key, value]);
+    let maps =
+        node.annotations.iter().chain(node.labels.iter()).flat_map(|(key, value)| [key, value]);
     [node.name.as_str(), node.uid.as_str()]
         .into_iter()
         .chain(node.pod_cidrs.iter().map(String::as_str))
@@ -211,14 +200,9 @@ fn size(node: &Node) -> usize {
     /// The smallest number of bytes around a text.
     const AROUND: usize = 16;
     let texts = |map: &StringMap| -> usize {
-        map.iter()
-            .map(|(key, value)| key.len() + value.len() + AROUND)
-            .sum()
+        map.iter().map(|(key, value)| key.len() + value.len() + AROUND).sum()
     };
-    let addresses = node
-        .addresses
-        .iter()
-        .map(|it| it.address.len() + 4 * AROUND);
+    let addresses = node.addresses.iter().map(|it| it.address.len() + 4 * AROUND);
     let pod_cidrs = node.pod_cidrs.iter().map(|it| it.len() + AROUND);
     let lists: usize = addresses.chain(pod_cidrs).sum();
     let own = node.name.len() + node.uid.len() + 10 * AROUND;

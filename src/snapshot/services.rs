@@ -234,9 +234,7 @@ impl ServiceSnapshot {
                 (Some(Value::Object(_)), Some(Value::Null)) => vec!["removed".to_owned()],
                 (Some(before), Some(after)) => changed_fields(before, after),
             };
-            changes
-                .into_iter()
-                .map(move |it| format!("{}: {it}", Quoted(name)))
+            changes.into_iter().map(move |it| format!("{}: {it}", Quoted(name)))
         });
         lines.collect()
     }
@@ -330,9 +328,8 @@ impl ApiService {
         let addresses = addresses.chain(spec.cluster_ip);
         let addresses: BTreeSet<IpAddr> = addresses.filter_map(|it| it.parse().ok()).collect();
         let ports = spec.ports.into_iter();
-        let ports = ports
-            .map(ApiPort::known)
-            .filter(|it| it.name.is_empty() || is_dns_label(&it.name));
+        let ports =
+            ports.map(ApiPort::known).filter(|it| it.name.is_empty() || is_dns_label(&it.name));
         let labels = metadata.labels.unwrap_or_default();
         let found = FoundService {
             cluster_ips: addresses.into_iter().collect(),

@@ -93,19 +93,10 @@ mod tests {
                 r#"{{"apiVersion": "{API_VERSION}", "cluster": "{cluster}", "kind": "{KIND}", "nodes": [1]}}"#
             )
         };
-        assert_eq!(
-            stray(&snapshot("east")),
-            Stray::Duplicate("east".to_owned())
-        );
+        assert_eq!(stray(&snapshot("east")), Stray::Duplicate("east".to_owned()));
         assert_eq!(stray(&snapshot("west")), Stray::Unnamed("west".to_owned()));
-        assert_eq!(
-            stray(&snapshot("east").replace(KIND, "NodeList")),
-            Stray::Foreign
-        );
-        assert_eq!(
-            stray(&snapshot("east").replace("/v1", "/v9")),
-            Stray::Foreign
-        );
+        assert_eq!(stray(&snapshot("east").replace(KIND, "NodeList")), Stray::Foreign);
+        assert_eq!(stray(&snapshot("east").replace("/v1", "/v9")), Stray::Foreign);
         assert_eq!(
             stray(&snapshot("east").replace(KIND, SERVICES_KIND)),
             Stray::Services("east".to_owned())

@@ -41,10 +41,7 @@ fn text_round_trips() {
 
 #[test]
 fn nothing_is_hidden_from_a_reviewer() {
-    let node = Node {
-        name: "a\u{202e}b\u{e0041}\u{1b}".to_owned(),
-        ..Node::default()
-    };
+    let node = Node { name: "a\u{202e}b\u{e0041}\u{1b}".to_owned(), ..Node::default() };
     let snapshot = Snapshot::new("east".parse().unwrap(), vec![node]).unwrap();
     let text = snapshot.to_json().unwrap();
     assert!(text.contains(r#""a\u202eb\udb40\udc41\u001b""#), "{text}");

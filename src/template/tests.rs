@@ -82,10 +82,7 @@ fn a_string_is_a_whole_value() {
         "a: x-{{ value | plain }}",
         "a: |\n  say {{ value | plain }}",
     ];
-    for (text, value) in whole
-        .iter()
-        .flat_map(|it| [(it, "west"), (it, "no"), (it, "1")])
-    {
+    for (text, value) in whole.iter().flat_map(|it| [(it, "west"), (it, "no"), (it, "1")]) {
         assert!(filled(text, value).is_ok(), "{text}: {value}");
     }
     let parts = [
@@ -99,15 +96,9 @@ fn a_string_is_a_whole_value() {
         "a: {{ value }}{{ value }}",
         "a: |\n  say {{ value }}",
     ];
-    for (text, value) in parts
-        .iter()
-        .flat_map(|it| [(it, "west"), (it, "no"), (it, "1")])
-    {
+    for (text, value) in parts.iter().flat_map(|it| [(it, "west"), (it, "no"), (it, "1")]) {
         let refused = filled(text, value).unwrap_err();
-        assert!(
-            refused.contains("a value is only a part of a text"),
-            "{text}: {refused}"
-        );
+        assert!(refused.contains("a value is only a part of a text"), "{text}: {refused}");
     }
 }
 
@@ -132,19 +123,9 @@ fn a_result_is_in_its_format() {
     ] {
         assert_eq!(filled(valid, 1).as_deref(), Ok(valid));
     }
-    for wrong in [
-        "a: *x",
-        "\"1\": a\n1: b",
-        "a:\n\tb: 1",
-        "a: \"",
-        "a: b: c",
-        "- a\nb: 1",
-    ] {
+    for wrong in ["a: *x", "\"1\": a\n1: b", "a:\n\tb: 1", "a: \"", "a: b: c", "- a\nb: 1"] {
         let refused = filled(wrong, 1).unwrap_err();
-        assert!(
-            refused.starts_with("the result is not valid YAML"),
-            "{wrong}: {refused}"
-        );
+        assert!(refused.starts_with("the result is not valid YAML"), "{wrong}: {refused}");
     }
     assert_eq!(Format::from_path("apps/a.yaml"), Format::Yaml);
     assert_eq!(Format::from_path("a.JSON"), Format::Json);
@@ -168,18 +149,14 @@ fn the_templates_of_a_run_share_their_steps() {
     let mut template = engine.compile("test", text, Format::Text).unwrap();
     assert!(steps.take_text(&"x".repeat(49_000_000)).is_ok());
     assert!(template.fill(context! {}).is_ok());
-    let filled = (0..99)
-        .take_while(|_| template.fill(context! {}).is_ok())
-        .count();
+    let filled = (0..99).take_while(|_| template.fill(context! {}).is_ok()).count();
     assert!((1..10).contains(&filled), "{filled}");
     let refusal = template.fill(context! {}).unwrap_err().to_string();
     insta::assert_snapshot!(refusal, @"the templates of this run need more than 50000000 steps together");
     // A text counts, too, even if it is empty.
     let steps = StepBudget::default();
     assert!(steps.take_text(&"x".repeat(47_500_000)).is_ok());
-    let taken = (0..99_999)
-        .take_while(|_| steps.take_text("").is_ok())
-        .count();
+    let taken = (0..99_999).take_while(|_| steps.take_text("").is_ok()).count();
     assert_eq!(taken, 998);
 }
 

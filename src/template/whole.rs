@@ -105,8 +105,5 @@ impl LineStart {
 fn may_follow(after: &str) -> bool {
     // The text around a value may not change with the value, and two values in one place are
     // invalid.
-    matches!(
-        after.trim_start().chars().next(),
-        None | Some(']' | '}' | ',' | ':' | '#')
-    )
+    matches!(after.trim_start().chars().next(), None | Some(']' | '}' | ',' | ':' | '#'))
 }

@@ -29,19 +29,15 @@ impl Lab {
 
     /// The same, with a topology.
     pub(crate) fn linked(topology: &str, clusters: &[(&str, &str, &str)]) -> Self {
-        let fields: Vec<String> = clusters
-            .iter()
-            .map(|(name, fields, _)| format!("name: {name}, {fields}"))
-            .collect();
+        let fields: Vec<String> =
+            clusters.iter().map(|(name, fields, _)| format!("name: {name}, {fields}")).collect();
         let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
         let mesh = format!("{}  topology: {topology}\n", mesh_of("m", &fields));
         let meshes = meshes(&mesh);
         let snapshots = snapshots(clusters.iter().map(|(name, _, nodes)| (*name, *nodes)));
         let fleet = Fleet::new(&meshes, &snapshots).unwrap();
         let tree = manifest::tree(&plan(&fleet).unwrap()).unwrap();
-        let files = tree
-            .into_iter()
-            .filter(|(path, _)| !path.ends_with("kustomization.yaml"));
+        let files = tree.into_iter().filter(|(path, _)| !path.ends_with("kustomization.yaml"));
         Self {
             files: files.map(|(path, text)| (path, text.to_string())).collect(),
             meshes,
@@ -106,10 +102,7 @@ pub(crate) fn traced(
     class: Option<AddressClass>,
 ) -> String {
     let mut finder = EndFinder::new(fabric);
-    let (from, to) = (
-        finder.find(from, class).unwrap().end,
-        finder.find(to, class).unwrap().end,
-    );
+    let (from, to) = (finder.find(from, class).unwrap().end, finder.find(to, class).unwrap().end);
     let trace = fabric.trace(from, to).unwrap();
     let mut text = String::new();
     let back = trace.back.as_ref().map(|(packet, way)| (packet, way));

@@ -61,11 +61,7 @@ fn old_mesh<'f>(
 }
 
 pub(super) fn cases<T>(cases: Cases<T>) -> Vec<Case<T>> {
-    let case = |(what, (targets, place))| Case {
-        what,
-        targets,
-        place,
-    };
+    let case = |(what, (targets, place))| Case { what, targets, place };
     cases.into_iter().map(case).collect()
 }
 
@@ -82,10 +78,7 @@ impl FoundCases {
     /// Peers loses nothing.
     pub(super) fn lost_target(&mut self, target: &str, files: &[&ChangedFile]) {
         let peers = files.iter().map(|it| it.peers().len() + it.unread()).sum();
-        if let Some(file) = files
-            .first()
-            .filter(|_| !files.iter().all(|it| it.is_empty()))
-        {
+        if let Some(file) = files.first().filter(|_| !files.iter().all(|it| it.is_empty())) {
             self.losses.insert(Loss::Target {
                 target: target.to_owned(),
                 peers,
@@ -184,9 +177,8 @@ impl FoundCases {
         let source = heir.map(|it| it.peer.cluster.as_str());
         let source = old.source.as_deref().or(source);
         let carriers = source.and_then(|it| given.carriers(it));
-        for (carriers, &range) in carriers
-            .iter()
-            .flat_map(|it| old.ranges.iter().map(move |range| (it, range)))
+        for (carriers, &range) in
+            carriers.iter().flat_map(|it| old.ranges.iter().map(move |range| (it, range)))
         {
             let Some(carrier) = carriers.get(&range) else {
                 continue;
@@ -234,14 +226,7 @@ impl FoundCases {
         same: &BTreeSet<String>,
         limits: &Limits,
     ) {
-        let SourceShare {
-            mut before,
-            stale,
-            claimed,
-            gone,
-            first,
-            first_gone,
-        } = share;
+        let SourceShare { mut before, stale, claimed, gone, first, first_gone } = share;
         let Some(first) = first else { return };
         let peer_set = given.peer_set(&source);
         // No snapshot decides that an external peer goes, so a person removed it from the mesh.
@@ -268,11 +253,8 @@ impl FoundCases {
         }
         let is_share = limits.lost_peers_percent * before < 100 * gone.len();
         if let Some(place) = first_gone.filter(|_| is_share && limits.lost_peers <= gone.len()) {
-            let shrunk = Shrunk {
-                source,
-                before,
-                gone: gone.into_iter().map(str::to_owned).collect(),
-            };
+            let shrunk =
+                Shrunk { source, before, gone: gone.into_iter().map(str::to_owned).collect() };
             add(&mut self.shrunk, shrunk, target, || place);
         }
     }

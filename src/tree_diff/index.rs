@@ -53,11 +53,8 @@ impl<'a> PlanIndex<'a> {
 
     /// Returns what one target gets.
     pub(super) fn given(&'a self, plan: &'a Plan, target: &'a Target) -> Given<'a> {
-        let peer_sets: Vec<&PeerSet> = target
-            .peer_sets
-            .iter()
-            .filter_map(|&it| plan.peer_sets.get(it))
-            .collect();
+        let peer_sets: Vec<&PeerSet> =
+            target.peer_sets.iter().filter_map(|&it| plan.peer_sets.get(it)).collect();
         let mut carriers: BTreeMap<&str, BTreeMap<Cidr, &Peer>> = BTreeMap::new();
         for peer_set in &peer_sets {
             let shared: BTreeSet<&Cidr> = peer_set.shared.iter().collect();
@@ -75,16 +72,9 @@ impl<'a> PlanIndex<'a> {
             index: self,
             plan,
             seen: &target.seen,
-            absent: target
-                .absent
-                .iter()
-                .map(|(source, it)| (source.as_str(), it))
-                .collect(),
+            absent: target.absent.iter().map(|(source, it)| (source.as_str(), it)).collect(),
             peer_sets: target.peer_sets.iter().copied().collect(),
-            sources: peer_sets
-                .iter()
-                .map(|it| (it.source.as_str(), *it))
-                .collect(),
+            sources: peer_sets.iter().map(|it| (it.source.as_str(), *it)).collect(),
             carriers,
         }
     }
@@ -134,9 +124,7 @@ impl<'a> Given<'a> {
     }
 
     fn first(&self, all: &[PeerPosition]) -> Option<Planned<'a>> {
-        let mut of_target = all
-            .iter()
-            .filter(|(peer_set, _)| self.peer_sets.contains(peer_set));
+        let mut of_target = all.iter().filter(|(peer_set, _)| self.peer_sets.contains(peer_set));
         let &(peer_set, peer) = of_target.next()?;
         let peer_set = self.plan.peer_sets.get(peer_set)?;
         let peer = peer_set.peers.get(peer)?;

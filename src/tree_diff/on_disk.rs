@@ -101,10 +101,7 @@ impl OnDiskTree {
     pub fn unread_targets(&self) -> BTreeSet<&str> {
         let paths = self.in_the_way().map(|it| it.path.as_str());
         let blocked = paths.filter_map(|it| Some(it.split_once('/')?.0));
-        self.unread()
-            .map(|it| it.parts().0)
-            .chain(blocked)
-            .collect()
+        self.unread().map(|it| it.parts().0).chain(blocked).collect()
     }
 
     /// Returns every kustomization that does not name what is beside it.
@@ -127,11 +124,8 @@ impl OnDiskTree {
 
     fn mismatch(&self, target: &str, files: &BTreeSet<&str>) -> Option<KustomizationMismatch> {
         let path = format!("{target}/{KUSTOMIZATION}");
-        let peers: BTreeSet<&str> = files
-            .iter()
-            .copied()
-            .filter(|it| *it != KUSTOMIZATION)
-            .collect();
+        let peers: BTreeSet<&str> =
+            files.iter().copied().filter(|it| *it != KUSTOMIZATION).collect();
         if self.same.contains(&path) {
             return self.wanted_mismatch(target, &path);
         }
@@ -142,9 +136,8 @@ impl OnDiskTree {
         };
         // Other things beside it, such as a folder, may well be named.
         let blocked = self.blocked.iter().chain(&self.foreign);
-        let others: BTreeSet<&str> = blocked
-            .filter_map(|it| it.path.strip_prefix(target)?.strip_prefix('/'))
-            .collect();
+        let others: BTreeSet<&str> =
+            blocked.filter_map(|it| it.path.strip_prefix(target)?.strip_prefix('/')).collect();
         let named = &kustomization.resources;
         let absent: Vec<_> = named
             .iter()
@@ -153,16 +146,10 @@ impl OnDiskTree {
                 !name.contains('/') && !peers.contains(name) && !others.contains(name)
             })
             .collect();
-        let is_named = |file: &&str| {
-            named
-                .iter()
-                .any(|(name, _)| name.trim_start_matches("./") == *file)
-        };
-        let unnamed: Vec<String> = peers
-            .iter()
-            .filter(|it| !is_named(it))
-            .map(|&it| it.to_owned())
-            .collect();
+        let is_named =
+            |file: &&str| named.iter().any(|(name, _)| name.trim_start_matches("./") == *file);
+        let unnamed: Vec<String> =
+            peers.iter().filter(|it| !is_named(it)).map(|&it| it.to_owned()).collect();
         let bytes = absent.first().map_or(0..0, |(_, bytes)| bytes.clone());
         let is_fine = absent.is_empty() && unnamed.is_empty();
         (!is_fine).then(|| KustomizationMismatch {
@@ -208,9 +195,7 @@ impl OnDiskTree {
             for (file, peer) in peers {
                 if let Some(key) = &peer.key {
                     let names = by_key.entry(key).or_default();
-                    names
-                        .entry(&peer.name)
-                        .or_insert_with(|| file.place(&peer.bytes));
+                    names.entry(&peer.name).or_insert_with(|| file.place(&peer.bytes));
                 }
             }
             for (peer_set, peer) in self.kept(plan, target) {
@@ -223,10 +208,7 @@ impl OnDiskTree {
             twins.extend(by_key.into_values().filter(|it| 1 < it.len()).map(|names| {
                 SameKeyPeers {
                     target: target.to_owned(),
-                    peers: names
-                        .into_iter()
-                        .map(|(name, it)| (name.to_owned(), it))
-                        .collect(),
+                    peers: names.into_iter().map(|(name, it)| (name.to_owned(), it)).collect(),
                 }
             }));
         }
@@ -248,9 +230,7 @@ impl OnDiskTree {
                 let before = last.filter(|(_, it)| it.name == peer.name);
                 let first = match before {
                     Some((file, _)) => Some(file.path.clone()),
-                    None => kept
-                        .get(peer.name.as_str())
-                        .map(|it| format!("{target}/{it}.yaml")),
+                    None => kept.get(peer.name.as_str()).map(|it| format!("{target}/{it}.yaml")),
                 };
                 if let Some(first) = first {
                     clashes.push(SameNamePeers {
@@ -273,16 +253,12 @@ impl OnDiskTree {
         target: &str,
     ) -> impl Iterator<Item = (&'a PeerSet, &'a Peer)> {
         let target = plan.targets.iter().find(|it| it.cluster.as_str() == target);
-        let peer_sets = target.into_iter().flat_map(|target| {
-            target
-                .peer_sets
-                .iter()
-                .filter_map(|&it| plan.peer_sets.get(it))
-                .filter(|it| {
-                    self.same
-                        .contains(&format!("{}/{}.yaml", target.cluster, it.name))
+        let peer_sets =
+            target.into_iter().flat_map(|target| {
+                target.peer_sets.iter().filter_map(|&it| plan.peer_sets.get(it)).filter(|it| {
+                    self.same.contains(&format!("{}/{}.yaml", target.cluster, it.name))
                 })
-        });
+            });
         peer_sets.flat_map(|peer_set| peer_set.peers.iter().map(move |peer| (peer_set, peer)))
     }
 }

@@ -37,10 +37,8 @@ fn plan(lines: &[&str]) -> Plan {
         peers: lines.iter().map(|it| peer(it)).collect(),
         shared: vec!["10.96.0.0/16".parse().unwrap()],
     };
-    let peer_sets: Vec<PeerSet> = Some(peer_set)
-        .filter(|_| !lines.is_empty())
-        .into_iter()
-        .collect();
+    let peer_sets: Vec<PeerSet> =
+        Some(peer_set).filter(|_| !lines.is_empty()).into_iter().collect();
     Plan {
         targets: vec![Target {
             cluster: "east".parse().unwrap(),
@@ -92,12 +90,7 @@ fn report(plan: &Plan, files: &[ChangedFile]) -> Vec<String> {
     let changes = changed(plan, files);
     assert_eq!(changes.losses, []);
     let shrunk = changes.shrunk.iter().map(|it| {
-        format!(
-            "{} of {}: {}",
-            it.what.gone.len(),
-            it.what.before,
-            it.what.gone.join(" ")
-        )
+        format!("{} of {}: {}", it.what.gone.len(), it.what.before, it.what.gone.join(" "))
     });
     let renamed = changes.renamed.iter();
     let renamed = renamed.map(|it| format!("{} is {}", it.what.from, it.what.to));
@@ -117,12 +110,7 @@ fn losses(plan: &Plan, files: &[ChangedFile], same: &BTreeSet<String>) -> Vec<St
         Loss::RenamedMesh(renamed) => format!("{renamed:?}"),
         Loss::EmptyTarget { target } => format!("{target} is empty"),
         Loss::Target { target, peers, .. } => format!("{target} is gone with {peers}"),
-        Loss::Source {
-            target,
-            source,
-            peers,
-            ..
-        } => format!("{target} loses {peers} of {source}"),
+        Loss::Source { target, source, peers, .. } => format!("{target} loses {peers} of {source}"),
     });
     losses.collect()
 }
@@ -152,9 +140,7 @@ fn absent(nodes: usize, range: &str, is_claimed: bool) -> Plan {
         has_no_endpoint: false,
         ..AbsentSource::default()
     };
-    plan.targets[0]
-        .absent
-        .insert("west".parse().unwrap(), absent);
+    plan.targets[0].absent.insert("west".parse().unwrap(), absent);
     plan
 }
 
@@ -184,10 +170,7 @@ fn nodes_excuse_no_peer_that_people_took_away() {
 #[test]
 fn claims_that_leave_a_target_nothing_do_not_stop_a_render() {
     let empty = |plan: &Plan, files: &[ChangedFile]| losses(plan, files, &BTreeSet::new());
-    let (claimed, unsaid) = (
-        absent(1, "10.1.0.0/16", true),
-        absent(1, "10.1.0.0/16", false),
-    );
+    let (claimed, unsaid) = (absent(1, "10.1.0.0/16", true), absent(1, "10.1.0.0/16", false));
     assert_eq!(empty(&plan(&[]), &[]), ["east is empty"]);
     assert_eq!(empty(&claimed, &[]), Vec::<String>::new());
     assert_eq!(empty(&unsaid, &[]), ["east is empty"]);
@@ -207,34 +190,23 @@ fn a_target_that_was_emptied_before_may_stay_empty() {
 #[test]
 fn what_does_not_say_its_source_is_reported_by_its_file() {
     let files = [read("east/m--west.yaml", "{ not: [a, Peer")];
-    assert_eq!(
-        losses(&plan(&[]), &files, &same()),
-        ["east loses 1 of m--west"]
-    );
+    assert_eq!(losses(&plan(&[]), &files, &same()), ["east loses 1 of m--west"]);
     let unread = ChangedFile {
         content: ChangedContent::Unread("it is too large".to_owned()),
         ..files[0].clone()
     };
-    assert_eq!(
-        losses(&plan(&[]), &[unread], &same()),
-        ["east loses 1 of m--west"]
-    );
+    assert_eq!(losses(&plan(&[]), &[unread], &same()), ["east loses 1 of m--west"]);
 }
 
 #[test]
 fn tells_no_loss_below_its_share_or_its_number() {
-    let nine: Vec<String> = (1..10)
-        .map(|it| format!("n{it} A 10.1.{it}.0/24"))
-        .collect();
+    let nine: Vec<String> = (1..10).map(|it| format!("n{it} A 10.1.{it}.0/24")).collect();
     let old = |count: usize| {
         let lines: Vec<&str> = nine.iter().take(count).map(String::as_str).collect();
         // Names alone count where keys cannot.
         let mut file = file("east/m--west.yaml", &lines);
         if let ChangedContent::Peers(reading) = &mut file.content {
-            Arc::make_mut(reading)
-                .peers
-                .iter_mut()
-                .for_each(|it| it.key = None);
+            Arc::make_mut(reading).peers.iter_mut().for_each(|it| it.key = None);
         }
         [file]
     };
@@ -245,10 +217,7 @@ fn tells_no_loss_below_its_share_or_its_number() {
     assert_eq!(report(&new(9), &old(9)), Vec::<String>::new());
     assert_eq!(report(&new(1), &old(2)), Vec::<String>::new(), "one");
     assert_eq!(report(&new(6), &old(8)), Vec::<String>::new(), "a quarter");
-    assert_eq!(
-        report(&new(5), &old(7)),
-        ["2 of 7: m--west--n6 m--west--n7"]
-    );
+    assert_eq!(report(&new(5), &old(7)), ["2 of 7: m--west--n6 m--west--n7"]);
 }
 
 #[test]
@@ -256,37 +225,25 @@ fn what_is_left_in_a_file_that_stays_counts() {
     let plan = plan(&["a A 10.1.0.0/24", "b B 10.1.1.0/24"]);
     let stray = [file(
         "east/copy.yaml",
-        &[
-            "c C 10.1.2.0/24",
-            "d 9WZ1GYQh5p8IXu3xTHjzCVbvCZBnkWMqAZ7Q0mZzYlI= 10.1.3.0/24",
-        ],
+        &["c C 10.1.2.0/24", "d 9WZ1GYQh5p8IXu3xTHjzCVbvCZBnkWMqAZ7Q0mZzYlI= 10.1.3.0/24"],
     )];
     assert_eq!(report(&plan, &stray), ["2 of 2: m--west--c m--west--d"]);
     let mut same = same();
     same.insert("east/m--west.yaml".to_owned());
-    let limits = Limits {
-        lost_peers_percent: 50,
-        ..Limits::default()
-    };
+    let limits = Limits { lost_peers_percent: 50, ..Limits::default() };
     assert_eq!(changes(&plan, &stray, &same, &limits).shrunk, []);
 }
 
 #[test]
 fn a_key_under_another_name_is_not_gone() {
-    let old = [file(
-        "east/m--west.yaml",
-        &["a A 10.1.0.0/24", "b B 10.1.1.0/24"],
-    )];
+    let old = [file("east/m--west.yaml", &["a A 10.1.0.0/24", "b B 10.1.1.0/24"])];
     let new = plan(&["b B 10.1.1.0/24", "c A 10.1.0.0/24"]);
     assert_eq!(report(&new, &old), ["m--west--a is m--west--c"]);
 }
 
 #[test]
 fn a_name_with_another_key_is_reported() {
-    let old = [file(
-        "east/m--west.yaml",
-        &["a A 10.1.0.0/24", "b B 10.1.1.0/24"],
-    )];
+    let old = [file("east/m--west.yaml", &["a A 10.1.0.0/24", "b B 10.1.1.0/24"])];
     let new = plan(&["a C 10.1.0.0/24", "b B 10.9.1.0/24"]);
     assert_eq!(report(&new, &old), ["m--west--a has another key"]);
     let swapped = plan(&["a B 10.1.0.0/24", "b A 10.1.1.0/24"]);
@@ -300,15 +257,9 @@ fn a_name_with_another_key_is_reported() {
 
 #[test]
 fn only_a_cluster_wide_range_moves() {
-    let old = [file(
-        "east/m--west.yaml",
-        &["a A 10.1.0.0/24 10.96.0.0/16", "b B 10.1.1.0/24"],
-    )];
+    let old = [file("east/m--west.yaml", &["a A 10.1.0.0/24 10.96.0.0/16", "b B 10.1.1.0/24"])];
     let new = plan(&["a A 10.1.1.0/24", "b B 10.1.0.0/24 10.96.0.0/16"]);
-    assert_eq!(
-        report(&new, &old),
-        ["10.96.0.0/16 from m--west--a to m--west--b"]
-    );
+    assert_eq!(report(&new, &old), ["10.96.0.0/16 from m--west--a to m--west--b"]);
     let heir = plan(&["c A 10.1.0.0/24 10.96.0.0/16", "b B 10.1.1.0/24"]);
     assert_eq!(report(&heir, &old), ["m--west--a is m--west--c"]);
 }
@@ -325,10 +276,7 @@ fn what_is_alike_in_many_targets_is_reported_once() {
         absent: BTreeMap::new(),
         parted: BTreeSet::new(),
     });
-    let files = [
-        file("east/m--west.yaml", &lines),
-        file("north/m--west.yaml", &lines),
-    ];
+    let files = [file("east/m--west.yaml", &lines), file("north/m--west.yaml", &lines)];
     let renamed = changed(&plan, &files).renamed;
     assert_eq!(renamed.len(), 1);
     assert_eq!(renamed[0].targets, ["east", "north"]);
@@ -352,9 +300,8 @@ fn a_mesh_with_another_name_is_a_loss() {
     assert_eq!(losses("east/peers.yaml"), []);
     // Nodes are the reason for which another mesh gives the Peers.
     let mut both = plan(&lines);
-    both.targets[0].seen.insert(PeerSetName::new(
-        &"old".parse().unwrap(),
-        &"west".parse().unwrap(),
-    ));
+    both.targets[0]
+        .seen
+        .insert(PeerSetName::new(&"old".parse().unwrap(), &"west".parse().unwrap()));
     assert_eq!(changed(&both, &[of("east/old--west.yaml")]).losses, []);
 }

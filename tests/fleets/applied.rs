@@ -14,12 +14,9 @@ pub(crate) type AppliedFiles = BTreeMap<ClusterName, Vec<AppliedFile>>;
 
 /// Reads the manifests of a tree, given with their paths.
 pub(crate) fn applied(tree: impl IntoIterator<Item = (String, String)>) -> AppliedFiles {
-    let manifests = tree
-        .into_iter()
-        .filter(|(path, _)| !path.ends_with("kustomization.yaml"));
-    let texts: Vec<(Arc<str>, Arc<str>)> = manifests
-        .map(|(path, text)| (path.into(), text.into()))
-        .collect();
+    let manifests = tree.into_iter().filter(|(path, _)| !path.ends_with("kustomization.yaml"));
+    let texts: Vec<(Arc<str>, Arc<str>)> =
+        manifests.map(|(path, text)| (path.into(), text.into())).collect();
     let mut files = AppliedFiles::new();
     for file in AppliedFile::read_all(&texts) {
         let (cluster, _) = file.source.split_once('/').unwrap();

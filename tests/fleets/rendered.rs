@@ -20,11 +20,8 @@ pub(crate) type Snapshots = BTreeMap<ClusterName, SnapshotFile>;
 pub(crate) fn meshes(yaml: &str) -> Vec<Mesh> {
     let source = Source::parse("mesh.yaml", yaml).unwrap_or_else(|it| panic!("{it:?}\n{yaml}"));
     let reading = mesh::read(&[source]);
-    let wrong: Vec<_> = reading
-        .diagnostics
-        .iter()
-        .filter(|it| it.severity == Severity::Error)
-        .collect();
+    let wrong: Vec<_> =
+        reading.diagnostics.iter().filter(|it| it.severity == Severity::Error).collect();
     assert!(wrong.is_empty(), "{wrong:#?}\n{yaml}");
     reading.meshes
 }

@@ -30,14 +30,8 @@ pub(crate) fn all() -> Vec<Tenants> {
 }
 
 /// The arguments that print the load of the host. By default, a run takes at most 400 clusters.
-pub(crate) const CAPACITY: &[&str] = &[
-    "capacity",
-    "host",
-    "--output",
-    "json",
-    "--ceiling",
-    "clusters=1000",
-];
+pub(crate) const CAPACITY: &[&str] =
+    &["capacity", "host", "--output", "json", "--ceiling", "clusters=1000"];
 
 /// The load of the host.
 #[derive(Clone, Debug)]
@@ -56,10 +50,7 @@ pub(crate) struct Row {
 /// Returns the figures of some tenants. `capacity` runs the program with [`CAPACITY`] in a folder.
 pub(crate) fn row(tenants: Tenants, folder: &Path, capacity: impl Fn(&Path) -> String) -> Row {
     // What fits beside one tenant is computed.
-    let one = Tenants {
-        count: 1,
-        ..tenants
-    };
+    let one = Tenants { count: 1, ..tenants };
     let one = report(one, &folder.join("one"), &capacity);
     let all = report(tenants, &folder.join("all"), &capacity);
     let quantities = all["targets"][0]["quantities"].as_array().unwrap();
@@ -147,9 +138,8 @@ pub(crate) fn chart(rows: &[Row]) -> String {
             top + 20,
             row.tenants.to_string().replace('`', ""),
         );
-        for (bar, (class, most)) in [("warning", row.most[0]), ("error", row.most[1])]
-            .into_iter()
-            .enumerate()
+        for (bar, (class, most)) in
+            [("warning", row.most[0]), ("error", row.most[1])].into_iter().enumerate()
         {
             let top = top + 15 * bar;
             let length = LONGEST * most / longest;

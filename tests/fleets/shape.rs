@@ -90,13 +90,7 @@ const ENDPOINTS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
 impl Shape {
     /// Granularity `full`, IPv4, every cluster with a LAN of its own that the mesh declares.
     pub(crate) const fn new(layout: Layout) -> Self {
-        Self {
-            layout,
-            lan: Lan::Declared,
-            is_dual_stack: false,
-            locations: 0,
-            has_overlap: false,
-        }
+        Self { layout, lan: Lan::Declared, is_dual_stack: false, locations: 0, has_overlap: false }
     }
 
     /// The number of Peers that the rendered tree has.
@@ -107,11 +101,7 @@ impl Shape {
         };
         match self.layout {
             Layout::Full { clusters, nodes } => clusters * (clusters - 1) * given(nodes),
-            Layout::Hub {
-                nodes,
-                spokes,
-                each,
-            } => spokes * (given(each) + given(nodes)),
+            Layout::Hub { nodes, spokes, each } => spokes * (given(each) + given(nodes)),
         }
     }
 
@@ -166,22 +156,12 @@ impl Shape {
     }
 
     fn members(self) -> Vec<Cluster> {
-        let member = |name, index, nodes, form| Cluster {
-            name,
-            index,
-            nodes,
-            form,
-            shape: self,
-        };
+        let member = |name, index, nodes, form| Cluster { name, index, nodes, form, shape: self };
         match self.layout {
             Layout::Full { clusters, nodes } => (0..clusters)
                 .map(|index| member(format!("cluster-{index:02}"), index, nodes, Form::Typed))
                 .collect(),
-            Layout::Hub {
-                nodes,
-                spokes,
-                each,
-            } => {
+            Layout::Hub { nodes, spokes, each } => {
                 let hub = member("hub".to_owned(), 0, nodes, Form::Typed);
                 let spokes = (1..=spokes)
                     .map(|index| member(format!("spoke-{index:03}"), index, each, Form::Flat));
@@ -197,11 +177,7 @@ impl fmt::Display for Layout {
             Self::Full { clusters, nodes } => {
                 write!(f, "full mesh: {clusters} clusters of {nodes} nodes")
             }
-            Self::Hub {
-                nodes,
-                spokes,
-                each,
-            } => {
+            Self::Hub { nodes, spokes, each } => {
                 write!(f, "hub of {nodes} nodes, {spokes} spokes of {each}")
             }
         }
@@ -267,11 +243,7 @@ impl Cluster {
 
     /// The cluster whose pod CIDRs it has.
     fn pods(&self) -> u32 {
-        if self.shape.has_overlap {
-            self.index / 2 * 2
-        } else {
-            self.index
-        }
+        if self.shape.has_overlap { self.index / 2 * 2 } else { self.index }
     }
 
     fn lan(&self, place: u32) -> u32 {
@@ -371,10 +343,7 @@ impl Cluster {
 
 impl Pool {
     const fn new([a, b, c, d]: [u8; 4], prefix: u8) -> Self {
-        Self {
-            base: Ipv4Addr::new(a, b, c, d),
-            prefix,
-        }
+        Self { base: Ipv4Addr::new(a, b, c, d), prefix }
     }
 
     fn part(&self, index: u32) -> String {

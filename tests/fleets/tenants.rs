@@ -56,13 +56,7 @@ pub(crate) enum Placement {
 impl Tenants {
     /// Two hundred tenants of 20 nodes.
     pub(crate) const fn new(form: Form, placement: Placement) -> Self {
-        Self {
-            count: 200,
-            nodes: 20,
-            form,
-            placement,
-            are_linked: false,
-        }
+        Self { count: 200, nodes: 20, form, placement, are_linked: false }
     }
 
     /// Writes the mesh and the snapshots.
@@ -97,11 +91,8 @@ impl Tenants {
 
     /// Returns the text of `mesh.yaml`.
     pub(crate) fn mesh(self) -> String {
-        let topology = if self.are_linked {
-            "{ mode: FullMesh }"
-        } else {
-            "{ mode: Hub, hubs: [host] }"
-        };
+        let topology =
+            if self.are_linked { "{ mode: FullMesh }" } else { "{ mode: Hub, hubs: [host] }" };
         let mut text = format!(
             "\
 apiVersion: kilo.squat.ai/v1alpha1
@@ -126,10 +117,7 @@ spec:
     fn entry(self, index: u32) -> String {
         let name = name(index);
         let pools = self.pools(index);
-        let mut entry = format!(
-            "    - name: {name}\n      podCIDRs: [{}]\n",
-            pools.join(", ")
-        );
+        let mut entry = format!("    - name: {name}\n      podCIDRs: [{}]\n", pools.join(", "));
         // No other cluster gets addresses in it, so all tenants may have Kilo's default.
         let wireguard = if self.is_default() {
             format!("{}/20", Ipv4Addr::from_bits(0x6440_0000 + (index << 12)))
@@ -184,28 +172,18 @@ spec:
 
     /// Returns the first address of a tenant's pods.
     fn pods(self, index: u32) -> u32 {
-        let pools = if self.placement == Placement::Pools {
-            2
-        } else {
-            1
-        };
+        let pools = if self.placement == Placement::Pools { 2 } else { 1 };
         0x0a10_0000 + (index - 1) * pools * (self.pool_size() << self.pod_bits())
     }
 
     /// Returns the declared pod ranges of a tenant.
     fn pools(self, index: u32) -> Vec<String> {
         let length = 32 - self.pod_bits() - self.pool_size().ilog2();
-        let pools = if self.placement == Placement::Pools {
-            2
-        } else {
-            1
-        };
+        let pools = if self.placement == Placement::Pools { 2 } else { 1 };
         let first = self.pods(index);
         let pool =
             |number| Ipv4Addr::from_bits(first + number * (self.pool_size() << self.pod_bits()));
-        (0..pools)
-            .map(|it| format!("{}/{length}", pool(it)))
-            .collect()
+        (0..pools).map(|it| format!("{}/{length}", pool(it))).collect()
     }
 
     /// Returns a node as its snapshot has it. The first node of each location leads it.

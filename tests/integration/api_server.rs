@@ -89,10 +89,7 @@ impl Login {
 
 impl Setup {
     pub(crate) fn nodes(nodes: &[Value]) -> Self {
-        Self {
-            nodes: nodes.to_vec(),
-            ..Self::default()
-        }
+        Self { nodes: nodes.to_vec(), ..Self::default() }
     }
 
     /// Adds a Secret with this value under this key.
@@ -167,11 +164,7 @@ impl Setup {
                 Some(config) => served.serve_tls(stream, config),
             });
         });
-        ApiServer {
-            listener,
-            site,
-            scheme,
-        }
+        ApiServer { listener, site, scheme }
     }
 }
 
@@ -233,9 +226,7 @@ impl Site {
                 Ok(Some(request)) => request,
                 Ok(None) => break,
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    stream
-                        .get_mut()
-                        .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")?;
+                    stream.get_mut().write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")?;
                     break;
                 }
                 Err(error) => return Err(error),

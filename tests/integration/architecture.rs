@@ -30,74 +30,41 @@ const MODULES: &[(&str, &str)] = &[
     ("yaml", "diagnostic"),
     // Gates
     ("document", "text place diagnostic"),
-    (
-        "mesh",
-        "text name net wireguard granularity port selector place diagnostic schema document",
-    ),
-    (
-        "snapshot",
-        "text name port place diagnostic string_map schema",
-    ),
+    ("mesh", "text name net wireguard granularity port selector place diagnostic schema document"),
+    ("snapshot", "text name port place diagnostic string_map schema"),
     ("config", "text name place diagnostic schema document mesh"),
     ("policy", "text name place diagnostic schema document mesh"),
-    (
-        "expectations",
-        "name net selector place diagnostic schema document mesh config",
-    ),
+    ("expectations", "name net selector place diagnostic schema document mesh config"),
     // Kilo
     (
         "kilo",
         "id name net wireguard granularity place selector diagnostic schema yaml mesh snapshot",
     ),
     // Members of a mesh, and the plan
-    (
-        "membership",
-        "name net wireguard granularity selector place mesh snapshot kilo",
-    ),
+    ("membership", "name net wireguard granularity selector place mesh snapshot kilo"),
     ("guard", "name mesh snapshot config kilo membership"),
-    (
-        "fleet",
-        "id name net wireguard place string_map mesh snapshot kilo membership",
-    ),
-    (
-        "plan",
-        "name net wireguard granularity place mesh kilo membership fleet",
-    ),
+    ("fleet", "id name net wireguard place string_map mesh snapshot kilo membership"),
+    ("plan", "name net wireguard granularity place mesh kilo membership fleet"),
     // Views
     ("host_config", "text name net wireguard schema mesh plan"),
     ("dns_config", "name net schema mesh fleet plan"),
-    (
-        "firewall",
-        "name wireguard granularity schema mesh kilo membership fleet plan",
-    ),
+    ("firewall", "name wireguard granularity schema mesh kilo membership fleet plan"),
     ("node_changes", "text name diagnostic schema kilo mesh yaml"),
     ("template", "diagnostic yaml"),
-    (
-        "manifest",
-        "name net wireguard diagnostic yaml document kilo plan template",
-    ),
+    ("manifest", "name net wireguard diagnostic yaml document kilo plan template"),
     (
         "mirror",
         "name net port place yaml mesh snapshot expectations kilo fleet plan template manifest",
     ),
-    (
-        "tree_diff",
-        "name net place diagnostic config kilo plan manifest",
-    ),
+    ("tree_diff", "name net place diagnostic config kilo plan manifest"),
     ("engine", "name document"),
     // What the manifests do: none of these knows the plan whose mistakes they are to find
-    (
-        "agent",
-        "name net wireguard granularity place diagnostic document mesh snapshot config kilo",
-    ),
+    ("agent", "name net wireguard granularity place diagnostic document mesh snapshot config kilo"),
     (
         "admission",
         "text name net wireguard diagnostic document mesh kilo fleet plan template agent",
     ),
-    (
-        "packet",
-        "text name net wireguard granularity place diagnostic mesh snapshot kilo agent",
-    ),
+    ("packet", "text name net wireguard granularity place diagnostic mesh snapshot kilo agent"),
     (
         "proof",
         "text name net wireguard granularity place diagnostic document mesh snapshot config expectations kilo agent packet",
@@ -106,10 +73,7 @@ const MODULES: &[(&str, &str)] = &[
         "capacity",
         "name net wireguard granularity diagnostic mesh config kilo fleet plan manifest tree_diff agent",
     ),
-    (
-        "joining",
-        "text name diagnostic mesh config kilo fleet plan manifest capacity",
-    ),
+    ("joining", "text name diagnostic mesh config kilo fleet plan manifest capacity"),
     (
         "changes",
         "name net wireguard granularity port place diagnostic mesh config kilo fleet mirror engine agent packet proof \
@@ -120,10 +84,7 @@ const MODULES: &[(&str, &str)] = &[
         "name net diagnostic document mesh snapshot expectations kilo agent packet proof changes",
     ),
     // Files of users
-    (
-        "proposal",
-        "name net wireguard granularity diagnostic text document mesh snapshot kilo yaml",
-    ),
+    ("proposal", "name net wireguard granularity diagnostic text document mesh snapshot kilo yaml"),
     (
         "outputs",
         "text name net wireguard place diagnostic string_map schema mesh config fleet plan yaml firewall template \
@@ -141,10 +102,7 @@ const MODULES: &[(&str, &str)] = &[
         "graph",
         "text name net diagnostic schema mesh kilo membership fleet plan agent proof rules report",
     ),
-    (
-        "html_report",
-        "text net diagnostic config proof capacity rules graph",
-    ),
+    ("html_report", "text net diagnostic config proof capacity rules graph"),
 ];
 
 /// The most lines of a file, its tests included. One with more than 400 is split when it is next
@@ -152,15 +110,7 @@ const MODULES: &[(&str, &str)] = &[
 const LINES: usize = 450;
 
 /// Crates that only the shell may use.
-const SHELL: &[&str] = &[
-    "anstream",
-    "anyhow",
-    "clap",
-    "k8s_openapi",
-    "kube",
-    "tempfile",
-    "tokio",
-];
+const SHELL: &[&str] = &["anstream", "anyhow", "clap", "k8s_openapi", "kube", "tempfile", "tokio"];
 
 /// Parts of `std` that only the shell may use.
 const WORLD: &[&str] = &["env", "fs", "os", "process", "thread"];
@@ -171,10 +121,8 @@ const SOCKETS: &[&str] = &["TcpListener", "TcpStream", "ToSocketAddrs", "UdpSock
 #[test]
 fn modules_stand_in_reading_order() {
     let lib = production_code(&src().join("lib.rs"));
-    let listed: Vec<&str> = lib
-        .lines()
-        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
-        .collect();
+    let listed: Vec<&str> =
+        lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
     assert_eq!(listed, modules(), "lib.rs has its own order");
 }
 
@@ -272,34 +220,24 @@ fn no_text_of_a_message_decides() {
 /// something finds it.
 #[test]
 fn every_rule_is_in_the_manual_and_found() {
-    let sources: Vec<String> = files_under(&src())
-        .iter()
-        .map(|file| production_code(file))
-        .collect();
+    let sources: Vec<String> =
+        files_under(&src()).iter().map(|file| production_code(file)).collect();
     let declared: BTreeMap<&str, &str> = sources.iter().flat_map(|it| declared(it)).collect();
     let names: Vec<&str> = rules::all().iter().map(|rule| rule.name()).collect();
     let listed: BTreeSet<&str> = names.iter().copied().collect();
     assert_eq!(listed.len(), names.len(), "a rule is listed twice");
     assert_eq!(declared.values().copied().collect::<BTreeSet<_>>(), listed);
     for (rule, name) in declared {
-        let uses = sources
-            .iter()
-            .flat_map(|source| words(source))
-            .filter(|word| *word == rule)
-            .count();
+        let uses =
+            sources.iter().flat_map(|source| words(source)).filter(|word| *word == rule).count();
         assert!(1 < uses, "nothing finds {name}");
     }
 }
 
 /// Files of the shell that access the disk themselves: the only way in and out, the search for the
 /// config, and the credentials of clusters, which are where a kubeconfig names them.
-const DISK: &[&str] = &[
-    "disk.rs",
-    "disk/",
-    "settings/owner.rs",
-    "settings/surroundings.rs",
-    "cluster/",
-];
+const DISK: &[&str] =
+    &["disk.rs", "disk/", "settings/owner.rs", "settings/surroundings.rs", "cluster/"];
 
 /// Calls that read, look or write without asking whether they may.
 const CALLS: &[&str] = &[
@@ -371,20 +309,15 @@ fn every_cited_section_exists() {
         for file in files_under(&project().join(folder)) {
             let source = fs::read_to_string(&file).unwrap();
             for rest in source.split("kilo.md` §").skip(1) {
-                let end = rest
-                    .find(|it: char| !it.is_ascii_digit() && it != '.')
-                    .unwrap_or(rest.len());
+                let end =
+                    rest.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(rest.len());
                 let section = rest[..end].trim_end_matches('.');
                 // A placeholder in a text that is made.
                 if section.is_empty() {
                     continue;
                 }
                 cited += 1;
-                assert!(
-                    sections.contains(&section),
-                    "§{section} in {}",
-                    file.display()
-                );
+                assert!(sections.contains(&section), "§{section} in {}", file.display());
             }
         }
     }
@@ -424,14 +357,8 @@ fn reads_source_as_it_should() {
     assert_eq!(declared_type("    type Err = A;"), None);
     let source =
         "use std::{collections::{fs, X}, env, fmt::Write}; my_std::process; std::thread::x";
-    assert_eq!(
-        names_after(source, "std::"),
-        ["collections", "env", "fmt", "thread"]
-    );
-    assert_eq!(
-        names_after("(crate) $crate::a; crate::b::c", "crate::"),
-        ["a", "b"]
-    );
+    assert_eq!(names_after(source, "std::"), ["collections", "env", "fmt", "thread"]);
+    assert_eq!(names_after("(crate) $crate::a; crate::b::c", "crate::"), ["a", "b"]);
 }
 
 /// Returns the modules that are in a circle, or between two circles, given which use which.
@@ -453,10 +380,8 @@ fn circle(mut uses: BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
 /// Returns which modules of a folder each of them uses, by name.
 fn uses_in(folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let files = files_under(folder);
-    let names: BTreeSet<String> = files
-        .iter()
-        .map(|file| module_in(folder, file).to_owned())
-        .collect();
+    let names: BTreeSet<String> =
+        files.iter().map(|file| module_in(folder, file).to_owned()).collect();
     let prefix = path_of(folder);
     let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for file in &files {
@@ -510,18 +435,13 @@ fn finds_circles() {
     let circle = |uses: &[(&str, &str)]| {
         let mut map: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (from, to) in uses {
-            map.entry((*from).to_owned())
-                .or_default()
-                .insert((*to).to_owned());
+            map.entry((*from).to_owned()).or_default().insert((*to).to_owned());
             map.entry((*to).to_owned()).or_default();
         }
         circle(map)
     };
     assert!(circle(&[("a", "b"), ("b", "c"), ("a", "c")]).is_empty());
-    assert_eq!(
-        circle(&[("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")]),
-        ["b", "c"]
-    );
+    assert_eq!(circle(&[("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")]), ["b", "c"]);
     let uses = uses_in(&src().join("plan"));
     assert!(uses["anchor"].contains("carrier") && uses["range_network"].contains("carrier"));
 }
@@ -600,9 +520,7 @@ fn declared_type(line: &str) -> Option<&str> {
 }
 
 fn words(source: &str) -> impl Iterator<Item = &str> {
-    source
-        .split(|letter| !is_word(letter))
-        .filter(|word| !word.is_empty())
+    source.split(|letter| !is_word(letter)).filter(|word| !word.is_empty())
 }
 
 fn is_word(letter: char) -> bool {

@@ -179,12 +179,7 @@ impl Folder {
     fn refusal(&self, code: i32, run: impl FnOnce(&Self) -> Run) -> String {
         let before = self.touches(".");
         let run = run(self);
-        assert_eq!(
-            (run.code, run.stdout.as_str()),
-            (code, ""),
-            "{}",
-            run.stderr
-        );
+        assert_eq!((run.code, run.stdout.as_str()), (code, ""), "{}", run.stderr);
         assert_eq!(self.touches("."), before);
         run.stderr
     }
@@ -287,9 +282,7 @@ fn assert_harmless(run: &Run) {
             assert_plain(before);
             let color = after.find(|it: char| !it.is_ascii_digit() && it != ';');
             let (_, after) = after.split_at(color.unwrap());
-            rest = after
-                .strip_prefix('m')
-                .unwrap_or_else(|| panic!("{text:?}"));
+            rest = after.strip_prefix('m').unwrap_or_else(|| panic!("{text:?}"));
         }
         assert_plain(rest);
     }

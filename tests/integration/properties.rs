@@ -75,11 +75,7 @@ fn in_fleet<T>(world: &World, yaml: &str, look: impl FnOnce(&Fleet, &Plan) -> T)
     let plan = plan::plan(&fleet).unwrap();
     // Every cut has a message.
     let findings = rules::findings(&fleet, Some(&plan));
-    assert!(
-        findings
-            .iter()
-            .all(|it| !it.message.shown().contains('\u{1b}'))
-    );
+    assert!(findings.iter().all(|it| !it.message.shown().contains('\u{1b}')));
     look(&fleet, &plan)
 }
 
@@ -101,9 +97,8 @@ fn attacked(world: &World, cluster: usize, (victim, claims): (Index, Claims)) ->
 /// Returns what a render over a tree would take away that only a person may want.
 fn losses(before: &Tree, plan: &Plan) -> Vec<Loss> {
     let after = manifest::tree(plan).unwrap();
-    let (same, old): (Vec<_>, Vec<_>) = before
-        .iter()
-        .partition(|(path, text)| after.get(*path) == Some(text));
+    let (same, old): (Vec<_>, Vec<_>) =
+        before.iter().partition(|(path, text)| after.get(*path) == Some(text));
     let same = same.into_iter().map(|(path, _)| path.clone()).collect();
     let old: Vec<ChangedFile> = old
         .into_iter()
@@ -150,9 +145,7 @@ fn given(tree: &Tree, target: usize, source: usize) -> Vec<serde_json::Value> {
 
 fn ranges(peer: &serde_json::Value) -> Vec<Cidr> {
     let allowed = peer["spec"]["allowedIPs"].as_array().unwrap().iter();
-    allowed
-        .map(|it| it.as_str().unwrap().parse().unwrap())
-        .collect()
+    allowed.map(|it| it.as_str().unwrap().parse().unwrap()).collect()
 }
 
 fn endpoint(peer: &serde_json::Value) -> Option<IpAddr> {
@@ -199,11 +192,7 @@ fn is_kustomization(path: &str) -> bool {
 
 /// Returns the rank of a cluster's index: external peers come first, as people write all of them, and then a hub.
 fn rank(world: &World, i: usize) -> (bool, bool, usize) {
-    (
-        i < EXTERNALS,
-        !world.topology.contains(&format!("[{}]", name(i))),
-        i,
-    )
+    (i < EXTERNALS, !world.topology.contains(&format!("[{}]", name(i))), i)
 }
 
 proptest! {

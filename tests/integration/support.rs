@@ -51,10 +51,7 @@ impl Run {
 impl From<Output> for Run {
     fn from(output: Output) -> Self {
         Self {
-            code: output
-                .status
-                .code()
-                .expect("killed, perhaps for its time or memory"),
+            code: output.status.code().expect("killed, perhaps for its time or memory"),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }

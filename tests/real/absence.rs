@@ -94,10 +94,7 @@ fn apply(
     before: &[Vec<Orders>],
     after: &[Vec<Orders>],
 ) -> io::Result<Applied> {
-    let mut applied = Applied {
-        changed: 0,
-        left: 0,
-    };
+    let mut applied = Applied { changed: 0, left: 0 };
     for (cluster, (before, after)) in before.iter().zip(after).enumerate() {
         for (node, (before, after)) in before.iter().zip(after).enumerate() {
             let (Some(before), Some(after)) = (&before.tunnels, &after.tunnels) else {

@@ -22,9 +22,7 @@ impl Device {
              timeout 30 sh -c 'until [ -S {socket} ]; do sleep 0.01; done'\n\
              ip link set kilo0 mtu 1420 up"
         ))?;
-        Ok(Self {
-            socket: namespace.path(socket),
-        })
+        Ok(Self { socket: namespace.path(socket) })
     }
 
     /// Forgets all peers, with their sessions and the endpoints that they called from.

@@ -78,9 +78,7 @@ impl External {
     /// Returns it as an item of `externalPeers`.
     pub(crate) fn written(&self) -> String {
         let Self { name, ranges, .. } = self;
-        let endpoint = self
-            .port
-            .map(|it| format!(", endpoint: {}:{it}", self.outer));
+        let endpoint = self.port.map(|it| format!(", endpoint: {}:{it}", self.outer));
         format!(
             "  - {{ name: {name}, publicKey: {}, ranges: {ranges:?}, clusters: {:?}{} }}\n",
             self.public_key,
@@ -97,10 +95,7 @@ impl External {
         for (cluster, file) in world.snapshots() {
             if !cluster.is_external() {
                 let text = file.snapshot.to_json()?;
-                fs::write(
-                    folder.path().join(format!("snapshots/{cluster}.json")),
-                    text,
-                )?;
+                fs::write(folder.path().join(format!("snapshots/{cluster}.json")), text)?;
             }
         }
         let output = Command::new(env!("CARGO_BIN_EXE_clustermesh"))
@@ -152,11 +147,7 @@ impl Host {
              wg-quick strip /run/wg0.conf >/run/all.conf\n\
              sed '/^$/,$d' /run/all.conf | sed '/^\\[Peer\\]/,$d' >/run/none.conf"
         ))?;
-        let mut host = Self {
-            namespace,
-            behind,
-            external: external.clone(),
-        };
+        let mut host = Self { namespace, behind, external: external.clone() };
         host.start()?;
         Ok(host)
     }
@@ -212,8 +203,6 @@ fn networks(router: &mut Namespace, addresses: [Ipv4Addr; 2]) -> io::Result<Name
         behind.run(&format!("ip address add {address}/24 dev eth0"))?;
     }
     let gateway = gateway.ok_or(io::ErrorKind::NotFound)?;
-    behind.run(&format!(
-        "{ROUTER}\nip link set eth0 up\nip route add default via {gateway}"
-    ))?;
+    behind.run(&format!("{ROUTER}\nip link set eth0 up\nip route add default via {gateway}"))?;
     Ok(behind)
 }

@@ -76,12 +76,7 @@ impl Fault {
         manifests: &mut Manifests,
     ) -> Option<String> {
         let target = random.below(world.clusters.len());
-        let mut scene = Scene {
-            random,
-            world,
-            manifests,
-            target,
-        };
+        let mut scene = Scene { random, world, manifests, target };
         let what = scene.change(self)?;
         Some(format!("{self} in {}: {what}", world.clusters[target].name))
     }
@@ -138,9 +133,7 @@ impl Scene<'_> {
                 let other = self.any()?.key().to_owned();
                 self.peer(|_, peer| {
                     let differs = peer.key() != other;
-                    differs
-                        .then(|| peer.set_key(&other))
-                        .map(|()| other.clone())
+                    differs.then(|| peer.set_key(&other)).map(|()| other.clone())
                 })
             }
             Fault::EndpointInTunnel => {
@@ -165,16 +158,12 @@ impl Scene<'_> {
                 let address = self.random.pick(&nodes).endpoint().to_string();
                 self.peer(|_, peer| {
                     let differs = peer.endpoint() != address && !peer.endpoint().is_empty();
-                    differs
-                        .then(|| peer.set_endpoint(&address))
-                        .map(|()| address.clone())
+                    differs.then(|| peer.set_endpoint(&address)).map(|()| address.clone())
                 })
             }
             Fault::NotAccepted => self.peer(|_, peer| {
                 let there = !peer.endpoint().is_empty();
-                there
-                    .then(|| peer.spoil_port())
-                    .map(|()| "port 0".to_owned())
+                there.then(|| peer.spoil_port()).map(|()| "port 0".to_owned())
             }),
             Fault::SegmentPrefix => {
                 let range = self.own_node().pods();
@@ -211,9 +200,7 @@ impl Scene<'_> {
                 let other = self.any()?.name().to_owned();
                 self.peer(|_, peer| {
                     let differs = peer.name() != other;
-                    differs
-                        .then(|| peer.set_name(&other))
-                        .map(|()| other.clone())
+                    differs.then(|| peer.set_name(&other)).map(|()| other.clone())
                 })
             }
         }
@@ -242,9 +229,7 @@ impl Scene<'_> {
         let range = self.random.pick(&ranges).clone();
         self.peer(|_, thief| {
             let is_other = thief.key() != victim.key();
-            is_other
-                .then(|| thief.add_range(&range))
-                .map(|()| range.clone())
+            is_other.then(|| thief.add_range(&range)).map(|()| range.clone())
         })
     }
 
@@ -275,10 +260,7 @@ impl Scene<'_> {
             };
             let mut peers = Manifest::all(text);
             let count = if is_one { 1 } else { peers.len() };
-            peers
-                .iter_mut()
-                .take(count)
-                .for_each(Manifest::remove_endpoint);
+            peers.iter_mut().take(count).for_each(Manifest::remove_endpoint);
             *text = Manifest::join(&peers);
         }
         let which = if is_one { "the first" } else { "all" };

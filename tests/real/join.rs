@@ -97,9 +97,7 @@ fn run(change: &Change) -> io::Result<(usize, bool)> {
     let mut sender = Namespace::new("sender")?;
     let mut receiver = Namespace::new("receiver")?;
     let there = receiver.network();
-    sender.run(&format!(
-        "ip link add eth0 type veth peer name eth0 netns {there}"
-    ))?;
+    sender.run(&format!("ip link add eth0 type veth peer name eth0 netns {there}"))?;
     let mut public = Vec::new();
     for (number, side) in [&mut sender, &mut receiver].into_iter().enumerate() {
         Device::start(side)?;
@@ -116,19 +114,10 @@ fn run(change: &Change) -> io::Result<(usize, bool)> {
         format!("[Peer]\nPublicKey = {key}\nAllowedIPs = {ranges}\nEndpoint = {endpoint}:51820\n")
     };
     let interface = |number: usize| {
-        format!(
-            "[Interface]\nPrivateKey = {}\nListenPort = 51820\n",
-            private[number]
-        )
+        format!("[Interface]\nPrivateKey = {}\nListenPort = 51820\n", private[number])
     };
     let others: String = (1..PEERS)
-        .map(|it| {
-            peer(
-                &STANDARD.encode([it; 32]),
-                &format!("10.2.{it}.0/24"),
-                "192.0.2.99",
-            )
-        })
+        .map(|it| peer(&STANDARD.encode([it; 32]), &format!("10.2.{it}.0/24"), "192.0.2.99"))
         .collect();
     let near = |ranges: &str| interface(0) + &peer(public[1], ranges, "192.0.2.2") + &others;
     let write = |text: &str| format!("wg setconf kilo0 /dev/stdin <<'END'\n{text}END\n");

@@ -99,15 +99,9 @@ pub(crate) fn orders(cluster: &Cluster, files: &[&str], order: Order) -> Vec<Ord
             segments: &segments,
             peers: &peers,
             node,
-            own: segments
-                .iter()
-                .position(|it| it.members.contains(&node))
-                .unwrap(),
+            own: segments.iter().position(|it| it.members.contains(&node)).unwrap(),
         };
-        Orders {
-            tunnels: view.leads().then(|| view.tunnels(order)),
-            routes: view.routes(order),
-        }
+        Orders { tunnels: view.leads().then(|| view.tunnels(order)), routes: view.routes(order) }
     });
     orders.collect()
 }
@@ -116,9 +110,7 @@ pub(crate) fn orders(cluster: &Cluster, files: &[&str], order: Order) -> Vec<Ord
 /// `Validate` lets through and of one key the last event, of those the ready ones, by name, each
 /// range with the first that has it.
 fn peers(files: &[&str], order: Order) -> Vec<Peer> {
-    let documents = files
-        .iter()
-        .flat_map(|text| serde_yaml::Deserializer::from_str(text));
+    let documents = files.iter().flat_map(|text| serde_yaml::Deserializer::from_str(text));
     let objects: Vec<Value> = documents
         .map(|it| Value::deserialize(it).unwrap())
         .filter(|it| it["kind"] == "Peer")
@@ -272,18 +264,13 @@ impl View<'_> {
                 }
             }
         }
-        let way = if self.leads() {
-            "dev kilo0"
-        } else {
-            &by_leader
-        };
+        let way = if self.leads() { "dev kilo0" } else { &by_leader };
         let ranges = || self.peers.iter().flat_map(|it| &it.allowed);
         routes.extend(ranges().map(|it| replace(&it.to_string(), way)));
         let mut routes = order.apply(routes);
         if order == Order::Backward {
-            let refused = ranges()
-                .filter(|it| it.has_host_bits())
-                .map(|it| replace(&it.to_string(), way));
+            let refused =
+                ranges().filter(|it| it.has_host_bits()).map(|it| replace(&it.to_string(), way));
             routes.splice(0..0, refused);
         }
         routes.concat()

@@ -34,11 +34,7 @@ impl Loss {
         }
         let cluster = *random.pick(&several);
         let node = random.below(before.clusters[cluster].nodes.len());
-        Some(Self {
-            before,
-            cluster,
-            node,
-        })
+        Some(Self { before, cluster, node })
     }
 
     /// Returns the mesh without it.
@@ -70,20 +66,14 @@ impl Loss {
             files.map(move |(name, text)| (format!("{cluster}/{name}"), kept_alive(text)))
         });
         let files = applied(files);
-        let sites = meshes[0]
-            .entries
-            .iter()
-            .map(|it| site(it, &snapshots, &files));
+        let sites = meshes[0].entries.iter().map(|it| site(it, &snapshots, &files));
         let fabric = Fabric::new(sites.collect());
         let reach = Reach::new(&fabric, u64::MAX);
         let proof = OutageProof::of_all_paths(&reach, u64::MAX);
         let cluster = &self.before.clusters[self.cluster];
         let lost = fabric.site_named(&cluster.name).unwrap();
         let node = fabric.site(lost).node_named(&cluster.nodes[self.node].name);
-        let lost = LostNodes::from_iter([At {
-            site: lost,
-            node: node.unwrap(),
-        }]);
+        let lost = LostNodes::from_iter([At { site: lost, node: node.unwrap() }]);
         let found = proof.examine(&lost).unwrap();
         let mut finder = EndFinder::new(&fabric);
         let mut results = Vec::new();

@@ -103,11 +103,7 @@ fn main() -> ExitCode {
     let seconds = start.elapsed().as_secs();
     println!("{differences} differences in {seconds} s");
     // Some meshes alone need not have everything in them.
-    let missing = if seeds.is_ok() {
-        Vec::new()
-    } else {
-        report.missing()
-    };
+    let missing = if seeds.is_ok() { Vec::new() } else { report.missing() };
     for kind in &missing {
         println!("!!! nothing tried: {kind}");
     }

@@ -43,10 +43,8 @@ impl Manifest {
     pub(crate) fn add_range(&mut self, range: &str) {
         let list = "  allowedIPs:\n";
         let (head, rest) = self.0.split_once(list).expect("a list of ranges");
-        let ranges: String = rest
-            .split_inclusive('\n')
-            .take_while(|it| it.starts_with("  - "))
-            .collect();
+        let ranges: String =
+            rest.split_inclusive('\n').take_while(|it| it.starts_with("  - ")).collect();
         let rest = &rest[ranges.len()..];
         self.0 = format!("{head}{list}{ranges}  - \"{range}\"\n{rest}");
     }

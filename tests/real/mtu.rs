@@ -112,11 +112,7 @@ pub(crate) fn compare() -> io::Result<String> {
             );
             return Err(io::Error::other(message));
         }
-        let verdict = if arrives {
-            "arrives"
-        } else {
-            "is lost, as reported"
-        };
+        let verdict = if arrives { "arrives" } else { "is lost, as reported" };
         lines.push(format!("  {underlays:?}: a packet of {pods} {verdict}"));
     }
     Ok(lines.join("\n"))
@@ -126,9 +122,7 @@ pub(crate) fn compare() -> io::Result<String> {
 fn case(underlays: [usize; 2], pods: usize) -> io::Result<(bool, bool)> {
     let (mut east, mut west) = (Side::new("east", 1, pods)?, Side::new("west", 2, pods)?);
     let network = west.node.network();
-    east.node.run(&format!(
-        "ip link add eth0 type veth peer name eth0 netns {network}"
-    ))?;
+    east.node.run(&format!("ip link add eth0 type veth peer name eth0 netns {network}"))?;
     east.start((2, &west.public_key), underlays[0])?;
     west.start((1, &east.public_key), underlays[1])?;
     let reported = is_reported([&east, &west], underlays, pods)?;
@@ -151,9 +145,7 @@ fn arrives(from: &Side, to: &Side, pods: usize) -> io::Result<bool> {
     }
     while receiver.recv(&mut buffer).is_ok() {}
     sender.send_to(&vec![7; pods - HEADERS], target)?;
-    Ok(receiver
-        .recv(&mut buffer)
-        .is_ok_and(|it| it == pods - HEADERS))
+    Ok(receiver.recv(&mut buffer).is_ok_and(|it| it == pods - HEADERS))
 }
 
 fn is_reported(sides: [&Side; 2], underlays: [usize; 2], pods: usize) -> io::Result<bool> {

@@ -67,9 +67,7 @@ impl Network {
         let mut nodes = Vec::new();
         for (number, cluster) in world.clusters.iter().enumerate() {
             let switch = format!("lan{number}");
-            underlay.run(&format!(
-                "ip link add {switch} type bridge\nip link set {switch} up"
-            ))?;
+            underlay.run(&format!("ip link add {switch} type bridge\nip link set {switch} up"))?;
             let mut places = Vec::new();
             for (position, node) in cluster.nodes.iter().enumerate() {
                 let cables = Cables {
@@ -83,11 +81,7 @@ impl Network {
         }
         let hosts = world.externals.iter();
         let hosts = hosts.map(|it| Host::new(&mut underlay, it, world));
-        Ok(Self {
-            hosts: hosts.collect::<io::Result<_>>()?,
-            _underlay: underlay,
-            nodes,
-        })
+        Ok(Self { hosts: hosts.collect::<io::Result<_>>()?, _underlay: underlay, nodes })
     }
 
     /// Returns a node, by the numbers of its cluster and its own.
@@ -150,9 +144,7 @@ impl Network {
             device.clear()?;
         }
         self.hosts.iter_mut().try_for_each(Host::clear)?;
-        self.each(orders, |_, orders| {
-            Ok(orders.tunnels.as_ref().map(Device::configuration))
-        })?;
+        self.each(orders, |_, orders| Ok(orders.tunnels.as_ref().map(Device::configuration)))?;
         self.hosts.iter_mut().try_for_each(Host::reset)?;
         thread::sleep(CALL);
         let places = self.nodes.iter().flatten();
@@ -171,10 +163,8 @@ impl Network {
     pub(crate) fn state(&mut self) -> String {
         let mut state = String::new();
         for place in self.nodes.iter_mut().flatten() {
-            let said = place
-                .node
-                .run("wg show; ip route; true")
-                .unwrap_or_else(|it| it.to_string());
+            let said =
+                place.node.run("wg show; ip route; true").unwrap_or_else(|it| it.to_string());
             let _ = writeln!(state, "== {}\n{said}", place.node.name());
         }
         for host in &mut self.hosts {
@@ -234,11 +224,7 @@ impl Place {
             ),
             device: None,
         };
-        let Cables {
-            switch,
-            outer,
-            inner,
-        } = cables;
+        let Cables { switch, outer, inner } = cables;
         let (here, pod) = (place.node.network(), place.pod.network());
         let endpoint = node.endpoint();
         underlay.run(&format!(

@@ -45,9 +45,7 @@ impl fmt::Display for Class {
 
 impl fmt::Display for Pair {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Self {
-            class, from, to, ..
-        } = self;
+        let Self { class, from, to, .. } = self;
         write!(f, "{class}, {}/{} to {}/{}", from.0, from.1, to.0, to.1)
     }
 }
@@ -58,12 +56,7 @@ fn pairs_of_externals(world: &World) -> Vec<Pair> {
     for external in &world.externals {
         let own = (external.member(), external.address);
         let mut pair = |class, from, to, is_linked| {
-            pairs.push(Pair {
-                class,
-                from,
-                to,
-                is_linked,
-            });
+            pairs.push(Pair { class, from, to, is_linked });
         };
         for cluster in &world.clusters {
             let is_linked = external.clusters.contains(&cluster.name);
@@ -72,24 +65,14 @@ fn pairs_of_externals(world: &World) -> Vec<Pair> {
                 pair(Class::Pod, own.clone(), its(node.pod()), is_linked);
                 pair(Class::Pod, its(node.pod()), own.clone(), is_linked);
                 pair(Class::Node, own.clone(), its(node.internal()), is_linked);
-                pair(
-                    Class::NodeToPod,
-                    its(node.internal()),
-                    own.clone(),
-                    is_linked,
-                );
+                pair(Class::NodeToPod, its(node.internal()), own.clone(), is_linked);
                 if let Some(other) = external.other {
                     let there = (external.member(), other);
                     pair(Class::Network, its(node.pod()), there, is_linked);
                 }
             }
             if cluster.declares_services {
-                pair(
-                    Class::Service,
-                    own.clone(),
-                    its(cluster.service()),
-                    is_linked,
-                );
+                pair(Class::Service, own.clone(), its(cluster.service()), is_linked);
             }
         }
         for other in world.externals.iter().filter(|it| it.name != external.name) {

@@ -46,12 +46,7 @@ struct Log {
 impl Stations {
     /// Makes none.
     pub(crate) fn new() -> Self {
-        Self {
-            sockets: BTreeMap::new(),
-            log: Arc::default(),
-            threads: Vec::new(),
-            next: 0,
-        }
+        Self { sockets: BTreeMap::new(), log: Arc::default(), threads: Vec::new(), next: 0 }
     }
 
     /// Adds one, which answers from now on.
@@ -62,8 +57,7 @@ impl Stations {
         let sockets = self.sockets.entry(address).or_default();
         sockets.push(Arc::clone(&socket));
         let log = Arc::clone(&self.log);
-        self.threads
-            .push(thread::spawn(move || listen(&socket, &log)));
+        self.threads.push(thread::spawn(move || listen(&socket, &log)));
         Ok(())
     }
 

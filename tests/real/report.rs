@@ -63,11 +63,7 @@ impl Report {
             faults.insert("fault none".to_owned());
         }
         for outcome in &trial.outcomes {
-            let linked = if outcome.pair.is_linked {
-                "linked"
-            } else {
-                "not linked"
-            };
+            let linked = if outcome.pair.is_linked { "linked" } else { "not linked" };
             let mut kinds = vec![
                 "all pairs".to_owned(),
                 linked.to_owned(),
@@ -97,10 +93,8 @@ impl Report {
             .chain([Fault::LateNode, Fault::LostNode])
             .map(fault)
             .filter(|it| !has(it, |tally| 0 < tally.spoilt));
-        let verdicts = VERDICTS
-            .into_iter()
-            .map(verdict)
-            .filter(|it| !has(it, |tally| 0 < tally.all));
+        let verdicts =
+            VERDICTS.into_iter().map(verdict).filter(|it| !has(it, |tally| 0 < tally.all));
         faults.chain(verdicts).collect()
     }
 }
@@ -123,11 +117,7 @@ impl fmt::Display for Report {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let meshes = self.meshes.len();
-        write!(
-            f,
-            "{} of {} agree, in {meshes} meshes",
-            self.agreed, self.all
-        )?;
+        write!(f, "{} of {} agree, in {meshes} meshes", self.agreed, self.all)?;
         if self.spoilt != 0 {
             write!(f, ", {} spoilt", self.spoilt)?;
         }

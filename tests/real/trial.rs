@@ -143,15 +143,11 @@ impl Trial {
         for outcome in &self.outcomes {
             let Outcome { pair, fates, .. } = outcome;
             if self.whole.keeps && outcome.is_promised() && !outcome.gets_through() {
-                found.push(format!(
-                    "`verify` finds that all is kept, but {pair}: {fates:?}"
-                ));
+                found.push(format!("`verify` finds that all is kept, but {pair}: {fates:?}"));
             }
             if let Some(survives) = outcome.survives.filter(|it| *it != outcome.gets_through()) {
                 let end = if survives { "survives" } else { "ends" };
-                found.push(format!(
-                    "{pair} {end} according to the library, but {fates:?}"
-                ));
+                found.push(format!("{pair} {end} according to the library, but {fates:?}"));
             }
             let mut all = fates.iter().chain(&outcome.later);
             if !self.whole.leaks && !pair.is_linked && all.any(|it| it.arrived) {
@@ -259,11 +255,7 @@ impl fmt::Display for Trial {
             .clusters
             .iter()
             .map(|cluster| {
-                let cut = if cluster.by_location {
-                    "location"
-                } else {
-                    "full"
-                };
+                let cut = if cluster.by_location { "location" } else { "full" };
                 format!("{} {cut}", cluster.nodes.len())
             })
             .collect();
@@ -289,11 +281,7 @@ impl fmt::Display for Trial {
         for outcome in differences {
             let Outcome { pair, verdict, .. } = outcome;
             let (fates, later) = (&outcome.fates, &outcome.later);
-            write!(
-                f,
-                "\n!!! {pair}: {} but {fates:?}, and later {later:?}",
-                verdict.name
-            )?;
+            write!(f, "\n!!! {pair}: {} but {fates:?}, and later {later:?}", verdict.name)?;
             write!(f, "\n{}", verdict.ending)?;
         }
         write!(f, "\n{}", self.world.mesh())?;

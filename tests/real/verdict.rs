@@ -68,9 +68,7 @@ impl Verdict {
         let arrives = match &trace.there.ending {
             // A node of the same cluster may hand it on over their LAN. It is enough that there is no
             // answer to it.
-            Ending::StolenBy {
-                thief: Some(thief), ..
-            } if thief.site == to => Expected::Unsaid,
+            Ending::StolenBy { thief: Some(thief), .. } if thief.site == to => Expected::Unsaid,
             ending => match expected(ending) {
                 Expected::Sometimes => Expected::Unsaid,
                 certain => certain,
@@ -146,11 +144,7 @@ pub(crate) fn verdicts(
     let sites = entries.map(|it| site(it, &snapshots, &files));
     let fabric = Fabric::new(sites.collect());
     let reach = Reach::new(&fabric, u64::MAX);
-    let asked = Asked {
-        meshes: &meshes,
-        lists_undeclared: false,
-        allowed: None,
-    };
+    let asked = Asked { meshes: &meshes, lists_undeclared: false, allowed: None };
     let verification = verify(&reach, asked);
     let pairs = pairs.iter().map(|pair| verdict(&reach, pair));
     Ok(Verdicts {
@@ -174,10 +168,7 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     let trace = fabric.trace(from, to).unwrap();
     let holds =
         |block: &AddressBlock, end: &End| block.span.holds(Span::new(Cidr::host(end.address)));
-    let sites = SitePair {
-        from: from.site,
-        to: to.site,
-    };
+    let sites = SitePair { from: from.site, to: to.site };
     let mut classes: Vec<_> = reach
         .between(from.site, to.site, &mut Proven::default())
         .flat_map(|it| reach.follow(sites, &it))
@@ -190,8 +181,5 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     if classes.is_empty() || found.any(|it| it.verdict() == trace.verdict()) {
         return Ok(Verdict::new(&trace));
     }
-    Err(format!(
-        "{pair}: {} alone, but among all packets {classes:#?}",
-        trace.verdict_name()
-    ))
+    Err(format!("{pair}: {} alone, but among all packets {classes:#?}", trace.verdict_name()))
 }

@@ -125,11 +125,7 @@ impl Node {
 
     /// Where its own cluster dials it.
     pub(crate) fn kilo_endpoint(&self) -> Ipv4Addr {
-        if self.behind_nat {
-            self.internal()
-        } else {
-            self.endpoint()
-        }
+        if self.behind_nat { self.internal() } else { self.endpoint() }
     }
 }
 
@@ -141,11 +137,7 @@ impl World {
             .map(|number| cluster(random, u8::try_from(number).unwrap()))
             .collect::<io::Result<_>>()?;
         let hub = (count == 3 && random.chance(40)).then(|| random.below(count));
-        Ok(Self {
-            clusters,
-            externals: Vec::new(),
-            hub,
-        })
+        Ok(Self { clusters, externals: Vec::new(), hub })
     }
 
     /// Makes a mesh up with a laptop and a router. Its clusters have different granularities, and nodes of one are behind NAT.
@@ -153,13 +145,8 @@ impl World {
         loop {
             let mut world = Self::random(random)?;
             let clusters = &world.clusters;
-            let has_nat = clusters
-                .iter()
-                .flat_map(|it| &it.nodes)
-                .any(|it| it.behind_nat);
-            let is_mixed = clusters
-                .iter()
-                .any(|it| it.by_location && 1 < it.nodes.len());
+            let has_nat = clusters.iter().flat_map(|it| &it.nodes).any(|it| it.behind_nat);
+            let is_mixed = clusters.iter().any(|it| it.by_location && 1 < it.nodes.len());
             // Each pair takes a third of a second, in both orders.
             let nodes: usize = clusters.iter().map(|it| it.nodes.len()).sum();
             if has_nat && is_mixed && clusters.len() == 2 && nodes <= 4 {
@@ -175,10 +162,7 @@ impl World {
     pub(crate) fn can_open_all(&self) -> bool {
         let hidden = self.externals.iter().filter(|it| it.is_hidden());
         let reached: Vec<&String> = hidden.flat_map(|it| &it.clusters).collect();
-        let mut clusters = self
-            .clusters
-            .iter()
-            .filter(|it| reached.contains(&&it.name));
+        let mut clusters = self.clusters.iter().filter(|it| reached.contains(&&it.name));
         !clusters.any(|it| it.nodes.iter().any(|it| it.behind_nat))
     }
 
@@ -277,10 +261,7 @@ impl Cluster {
                 ("wireguard-ip", address.unwrap_or_default()),
             ];
             if !node.behind_nat {
-                annotations.push((
-                    "clustermesh-endpoint",
-                    format!("{}:{PORT}", node.endpoint()),
-                ));
+                annotations.push(("clustermesh-endpoint", format!("{}:{PORT}", node.endpoint())));
             }
             if node.volunteers {
                 annotations.push(("leader", String::new()));
@@ -355,11 +336,8 @@ fn node(random: &mut Random, cluster: u8, number: u8) -> io::Result<Node> {
 
 /// Returns the public key of a private one.
 pub(crate) fn public_key(private_key: &str) -> io::Result<String> {
-    let mut wg = Command::new("wg")
-        .arg("pubkey")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
+    let mut wg =
+        Command::new("wg").arg("pubkey").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     if let Some(mut input) = wg.stdin.take() {
         writeln!(input, "{private_key}")?;
     }

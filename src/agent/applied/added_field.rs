@@ -30,13 +30,8 @@ pub enum OptionalField {
 pub struct OptionalFields([bool; OptionalField::ALL.len()]);
 
 impl OptionalField {
-    const ALL: [Self; 5] = [
-        Self::Dns,
-        Self::Ip,
-        Self::Endpoint,
-        Self::PersistentKeepalive,
-        Self::PresharedKey,
-    ];
+    const ALL: [Self; 5] =
+        [Self::Dns, Self::Ip, Self::Endpoint, Self::PersistentKeepalive, Self::PresharedKey];
 
     /// Returns the path from the spec on.
     fn path(self) -> &'static [&'static str] {
@@ -132,20 +127,13 @@ mod tests {
         live["presharedKey"] = json!("");
         live["persistentKeepalive"] = json!(0);
         assert_eq!(added(live.clone(), live.clone()), [""; 0]);
-        assert_eq!(
-            added(live, json!({"persistentKeepalive": 25})),
-            ["spec.endpoint"]
-        );
+        assert_eq!(added(live, json!({"persistentKeepalive": 25})), ["spec.endpoint"]);
         assert_eq!(added(json!([1]), json!(null)), [""; 0]);
     }
 
     #[test]
     fn one_patch_removes_all() {
-        let patch = removal(&[
-            OptionalField::Dns,
-            OptionalField::Ip,
-            OptionalField::PresharedKey,
-        ]);
+        let patch = removal(&[OptionalField::Dns, OptionalField::Ip, OptionalField::PresharedKey]);
         insta::assert_snapshot!(patch, @r#"{"spec":{"endpoint":{"dnsOrIP":{"dns":null,"ip":null}},"presharedKey":null}}"#);
     }
 }

@@ -103,12 +103,8 @@ fn object(value: &Value) -> Result<(), PeerDumpError> {
         return Err(PeerDumpError::Incomplete("remainingItemCount"));
     }
     let is_typed = text(value, "kind") == "PeerList";
-    let mut items = value
-        .get("items")
-        .ok_or(PeerDumpError::Itemless)?
-        .as_array()
-        .into_iter()
-        .flatten();
+    let mut items =
+        value.get("items").ok_or(PeerDumpError::Itemless)?.as_array().into_iter().flatten();
     items.try_for_each(|item| peer(item, is_typed))
 }
 
@@ -118,14 +114,8 @@ fn peer(value: &Value, is_typed: bool) -> Result<(), PeerDumpError> {
         return Ok(());
     }
     Err(match text(value, "kind") {
-        "Status" => PeerDumpError::Status {
-            reason: owned("reason"),
-            message: owned("message"),
-        },
-        _ => PeerDumpError::Kind {
-            api_version: owned("apiVersion"),
-            kind: owned("kind"),
-        },
+        "Status" => PeerDumpError::Status { reason: owned("reason"), message: owned("message") },
+        _ => PeerDumpError::Kind { api_version: owned("apiVersion"), kind: owned("kind") },
     })
 }
 
@@ -179,8 +169,7 @@ mod tests {
 
     fn read(text: &str) -> Result<usize, String> {
         let file = AppliedFile::of_dump(&"f.yaml".into(), &text.into());
-        file.map(|it| it.content.peers.len())
-            .map_err(|error| error.to_string())
+        file.map(|it| it.content.peers.len()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -194,10 +183,7 @@ mod tests {
             (listed("PeerList", &format!("[{PEER}]")), 1),
             (listed("PeerList", r#"[{"metadata":{"name":"a"}}]"#), 1),
             (listed("List", "[]"), 0),
-            (
-                format!("{api_version}\nkind: PeerList\nitems: []\nmetadata: {{continue: ''}}"),
-                0,
-            ),
+            (format!("{api_version}\nkind: PeerList\nitems: []\nmetadata: {{continue: ''}}"), 0),
             ("kind: List\nitems:\n".to_owned(), 0),
             (format!("{}\n---\n{PEER}", listed("List", "[]")), 1),
         ];

@@ -146,10 +146,7 @@ impl PeerListing {
         }
         let pointer = Pointer::default().key("items");
         for (index, item) in (self.count..).zip(page.items) {
-            let spot = Spot {
-                document: 0,
-                pointer: pointer.index(index),
-            };
+            let spot = Spot { document: 0, pointer: pointer.index(index) };
             match item {
                 Ok(peer) => self.content.peers.push(Applied { spot, ..peer }),
                 Err(other) => self.content.others.push(Other { spot, ..other }),
@@ -182,29 +179,19 @@ impl PeerListing {
 
     /// Returns the Peers as a file of this name.
     pub fn into_file(self, source: &Arc<str>) -> AppliedFile {
-        AppliedFile {
-            source: Arc::clone(source),
-            content: Arc::new(self.content),
-        }
+        AppliedFile { source: Arc::clone(source), content: Arc::new(self.content) }
     }
 }
 
 impl Item {
     fn listed(self) -> ListedObject {
         let spot = Spot::default();
-        let ItemMetadata {
-            name,
-            deletion_timestamp,
-            labels,
-        } = self.metadata;
+        let ItemMetadata { name, deletion_timestamp, labels } = self.metadata;
         if !name::is_dns_subdomain(&name) {
             let what = What::Name(Some(name));
             return Err(Other { spot, what });
         }
-        let loose = LoosePeer {
-            labels: &labels.0,
-            spec: &self.spec.0,
-        };
+        let loose = LoosePeer { labels: &labels.0, spec: &self.spec.0 };
         let is_ending = deletion_timestamp.is_some();
         Ok(Applied::new(spot, name, is_ending, loose))
     }
@@ -227,8 +214,7 @@ impl<'de> DeserializeSeed<'de> for BoundedValue<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         let left = self.0.get().checked_sub(1);
-        self.0
-            .set(left.ok_or_else(|| D::Error::invalid_length(VALUES + 1, &self))?);
+        self.0.set(left.ok_or_else(|| D::Error::invalid_length(VALUES + 1, &self))?);
         deserializer.deserialize_any(self)
     }
 }
@@ -322,18 +308,7 @@ mod tests {
         let texts: Vec<&str> = listing.texts().collect();
         assert_eq!(
             texts,
-            [
-                "p0",
-                "east",
-                "wg.example",
-                "p1",
-                "bad",
-                "p2",
-                "p3",
-                "p4",
-                "p5",
-                "No_Name"
-            ]
+            ["p0", "east", "wg.example", "p1", "bad", "p2", "p3", "p4", "p5", "No_Name"]
         );
         let source: Arc<str> = "f".into();
         let dump = json!({"kind": "PeerList", "items": items}).to_string();
@@ -355,25 +330,14 @@ mod tests {
             )
         };
         let many = error(of_spec(vec!["1"; VALUES].join(",")));
-        assert!(
-            many.contains("expected a Peer with at most 200000 values"),
-            "{many}"
-        );
+        assert!(many.contains("expected a Peer with at most 200000 values"), "{many}");
         let item = r#"{"metadata":{"name":"a"}}"#;
-        let text = format!(
-            r#"{{"kind":"PeerList","items":[{}]}}"#,
-            vec![item; PEERS + 1].join(",")
-        );
+        let text =
+            format!(r#"{{"kind":"PeerList","items":[{}]}}"#, vec![item; PEERS + 1].join(","));
         let many = error(text);
-        assert!(
-            many.contains("expected a list of at most 100000 Peers"),
-            "{many}"
-        );
+        assert!(many.contains("expected a list of at most 100000 Peers"), "{many}");
         insta::assert_snapshot!(error(r#"{"kind":"NodeList","items":[]}"#.to_owned()), @"expected a PeerList");
-        let mut listing = PeerListing {
-            ranges: RANGES,
-            ..PeerListing::default()
-        };
+        let mut listing = PeerListing { ranges: RANGES, ..PeerListing::default() };
         let key = "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=";
         let one = json!([{"metadata": {"name": "a"}, "spec": {"allowedIPs": ["10.0.0.0/8"], "publicKey": key}}]);
         let error = listing.page(page(&one).as_bytes()).unwrap_err().to_string();

@@ -169,11 +169,8 @@ fn own(peer: &PeerText) -> String {
         writeln!(text, "  - \"{range}\"").unwrap();
     }
     if let Some((kind, host, port)) = &peer.endpoint {
-        write!(
-            text,
-            "  endpoint:\n    dnsOrIP:\n      {kind}: {host}\n    port: {port}\n"
-        )
-        .unwrap();
+        write!(text, "  endpoint:\n    dnsOrIP:\n      {kind}: {host}\n    port: {port}\n")
+            .unwrap();
     }
     if let Some(seconds) = peer.keepalive {
         writeln!(text, "  persistentKeepalive: {seconds}").unwrap();
@@ -199,27 +196,18 @@ fn rendered_files_take_the_short_way() {
     for text in rendered {
         let peers = super::own(text).unwrap();
         let others = Vec::new();
-        assert_eq!(
-            Content { peers, others },
-            general(&"f".into(), &text.into())
-        );
+        assert_eq!(Content { peers, others }, general(&"f".into(), &text.into()));
     }
 }
 
 #[test]
 fn what_we_would_not_write_takes_the_long_way_and_is_judged() {
-    let peer = PeerText {
-        allowed_ips: vec!["10.0.0.0/33".to_owned()],
-        ..PeerText::default()
-    };
+    let peer = PeerText { allowed_ips: vec!["10.0.0.0/33".to_owned()], ..PeerText::default() };
     let text = own(&peer);
     assert!(super::own(&text).is_none());
     assert!(matches!(
         read(&text).peers[0].spec,
-        Err(TranslationFault::Ignored(Refusal::AllowedIp {
-            index: 0,
-            ..
-        }))
+        Err(TranslationFault::Ignored(Refusal::AllowedIp { index: 0, .. }))
     ));
     assert!(super::own("# x\n").is_none());
     // Kilo keeps host bits, and takes an address that is given as a name for an address.

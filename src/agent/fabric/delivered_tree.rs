@@ -30,10 +30,7 @@ impl<'a> Fabric<'a> {
             files.map_or_else(|| Arc::clone(site), |it| Arc::new(site.with_files(it)))
         });
         let fabric = Self::shared(sites.collect(), Some(&self));
-        Self {
-            delivery: Some(Arc::new(DeliveredTree { fabric, dumped })),
-            ..self
-        }
+        Self { delivery: Some(Arc::new(DeliveredTree { fabric, dumped })), ..self }
     }
 
     /// Returns the same clusters once the rendered tree is applied, if it is known to be up to date.

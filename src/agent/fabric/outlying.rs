@@ -40,10 +40,7 @@ impl OutlyingRanges {
                 }
             }
         }
-        Self {
-            distant: Prefixes::new(distant),
-            unshown: Prefixes::new(unshown),
-        }
+        Self { distant: Prefixes::new(distant), unshown: Prefixes::new(unshown) }
     }
 }
 
@@ -56,9 +53,7 @@ fn node_networks(cluster: &Cluster, are_needed: bool) -> Vec<(NodeId, NodeNetwor
             && it.checked.pods.is_ok()
             && cluster.entry.selector.matches(&it.node.labels)
     });
-    usable
-        .map(|(id, it)| (id, NodeNetworks::from_node(it)))
-        .collect()
+    usable.map(|(id, it)| (id, NodeNetworks::from_node(it))).collect()
 }
 
 /// Returns whether any node has something in a range, takes part or not, or announces a route to it

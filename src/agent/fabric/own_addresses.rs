@@ -79,12 +79,7 @@ fn owned(cluster: &Cluster) -> Prefixes<Owner> {
         owned.extend(ranges.iter().map(|it| (it.cidr, owner)));
     };
     match &cluster.entry.networks {
-        Networks::Typed {
-            pods,
-            wireguard,
-            services,
-            additional,
-        } => {
+        Networks::Typed { pods, wireguard, services, additional } => {
             declare(pods, Owner::Pool);
             declare(std::slice::from_ref(wireguard), Owner::Pool);
             declare(services.as_slice(), Owner::Services);
@@ -93,11 +88,8 @@ fn owned(cluster: &Cluster) -> Prefixes<Owner> {
         Networks::Flat { allowed } => {
             for range in allowed {
                 let mut for_all = cluster.shared.iter().chain(&cluster.carried.networks);
-                let whose = if for_all.any(|it| *it == range.cidr) {
-                    Owner::Network
-                } else {
-                    Owner::Pool
-                };
+                let whose =
+                    if for_all.any(|it| *it == range.cidr) { Owner::Network } else { Owner::Pool };
                 declare(std::slice::from_ref(range), whose);
             }
         }

@@ -188,10 +188,7 @@ impl<'a> Site<'a> {
 
     /// Returns the number of a node.
     pub fn node_named(&self, name: &str) -> Option<NodeId> {
-        self.model
-            .topology
-            .nodes
-            .position(|it| it.kilo.name == name)
+        self.model.topology.nodes.position(|it| it.kilo.name == name)
     }
 
     /// Returns the segment of a node; none while Kilo does not count it.
@@ -437,10 +434,7 @@ impl<'a> Site<'a> {
 /// Returns whether a node that dials Peers does not show an address of every kind at which they are
 /// dialled.
 fn has_unseen(model: &Model, shown: &Nodes<Families>) -> bool {
-    let peers = model
-        .peers
-        .ids()
-        .filter_map(|it| model.endpoint(Tunnel::Peer(it)));
+    let peers = model.peers.ids().filter_map(|it| model.endpoint(Tunnel::Peer(it)));
     let dialled: Families = peers.filter_map(Endpoint::address).collect();
     let mut segments = model.topology.segments.iter();
     segments.any(|it| !shown[it.leader.node()].contain(dialled))

@@ -10,28 +10,18 @@ use crate::testing::numbered;
 /// `filterAllowedLocationIPs` word for word: segments in their order, each range against all
 /// segments as they are then, and against all Peers.
 fn filtered(topology: &KiloTopology, peers: &[Cidr]) -> Vec<Vec<AllowedIp>> {
-    let mut ranges: Vec<Vec<AllowedIp>> = topology
-        .segments
-        .iter()
-        .map(|it| it.location_ranges.clone())
-        .collect();
+    let mut ranges: Vec<Vec<AllowedIp>> =
+        topology.segments.iter().map(|it| it.location_ranges.clone()).collect();
     for here in 0..ranges.len() {
         let kept = ranges[here].iter().filter(|range| {
             let network = range.interface.network;
-            let mut elsewhere = ranges
-                .iter()
-                .enumerate()
-                .filter(|(other, _)| *other != here)
-                .flat_map(|it| it.1);
-            let mut allowed = topology
-                .segments
-                .iter()
-                .enumerate()
-                .flat_map(|(number, segment)| {
-                    let address = segment.wireguard_ip.computed().filter(|_| number <= here);
-                    let allowed = segment.allowed_ips.iter().map(|it| it.interface.network);
-                    allowed.chain(address.map(Cidr::host)).collect::<Vec<_>>()
-                });
+            let mut elsewhere =
+                ranges.iter().enumerate().filter(|(other, _)| *other != here).flat_map(|it| it.1);
+            let mut allowed = topology.segments.iter().enumerate().flat_map(|(number, segment)| {
+                let address = segment.wireguard_ip.computed().filter(|_| number <= here);
+                let allowed = segment.allowed_ips.iter().map(|it| it.interface.network);
+                allowed.chain(address.map(Cidr::host)).collect::<Vec<_>>()
+            });
             !elsewhere.any(|it| it.interface.network.overlaps(network))
                 && !allowed.any(|it| it.holds(range.interface.address))
                 && !peers.iter().any(|it| it.overlaps(network))

@@ -40,10 +40,7 @@ impl<'a> Model<'a> {
     fn with_alike_nodes(&self, topology: &Arc<KiloTopology>) -> Option<Self> {
         let is_same =
             !topology.has_location_ranges() && have_same_segments(&self.topology, topology);
-        is_same.then(|| Self {
-            topology: Arc::clone(topology),
-            ..self.clone()
-        })
+        is_same.then(|| Self { topology: Arc::clone(topology), ..self.clone() })
     }
 
     /// Returns whether it has the Peers of another version with their keys, in the same order.

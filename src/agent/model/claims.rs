@@ -18,9 +18,7 @@ pub(super) fn tunnels(
     is_certain: bool,
 ) -> Prefixes<TunnelClaim> {
     let segments = topology.segments.numbered();
-    let mut of_segments: Vec<_> = segments
-        .flat_map(|(id, it)| claims_of_segment(id, it))
-        .collect();
+    let mut of_segments: Vec<_> = segments.flat_map(|(id, it)| claims_of_segment(id, it)).collect();
     of_segments.sort_by_key(|it| it.0);
     let count = of_segments.len() + by_range.len();
     let mut of_segments = of_segments.into_iter().peekable();
@@ -53,10 +51,9 @@ pub(super) fn claims_of_segment(
     };
     let addresses = match segment.wireguard_ip {
         WireguardIp::Certain(address) => [Some((address, true)), None],
-        WireguardIp::Ambiguous {
-            computed,
-            announced,
-        } => [Some((computed, false)), Some((announced, false))],
+        WireguardIp::Ambiguous { computed, announced } => {
+            [Some((computed, false)), Some((announced, false))]
+        }
         WireguardIp::None => [None; 2],
     };
     let ranges = segment
@@ -78,10 +75,7 @@ pub(super) fn claims_of_peer(
 }
 
 fn claim_of_peer(id: PeerId, kept: KeptRange) -> (Cidr, TunnelClaim) {
-    let claim = TunnelClaim {
-        tunnel: Tunnel::Peer(id),
-        range: Some(kept.id),
-        is_certain: kept.is_certain,
-    };
+    let claim =
+        TunnelClaim { tunnel: Tunnel::Peer(id), range: Some(kept.id), is_certain: kept.is_certain };
     (kept.allowed.interface.network, claim)
 }

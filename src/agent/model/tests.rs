@@ -43,12 +43,7 @@ fn peers(lines: &str) -> AppliedFile {
 fn peer(line: &str) -> Value {
     let mut words = line.split_whitespace();
     let (name, letter) = (words.next().unwrap(), words.next().unwrap());
-    let ranges: Vec<&str> = words
-        .next()
-        .unwrap()
-        .split(',')
-        .filter(|it| *it != "-")
-        .collect();
+    let ranges: Vec<&str> = words.next().unwrap().split(',').filter(|it| *it != "-").collect();
     let number = letter.parse().unwrap_or(letter.as_bytes()[0]);
     let mut spec = json!({"publicKey": key(number), "allowedIPs": ranges});
     if let Some((host, port)) = words.next().and_then(|it| it.rsplit_once(':')) {
@@ -253,10 +248,7 @@ fn what_upsets_the_agents_leaves_nothing_certain() {
         with(TWO, lines, |model| {
             assert_eq!(model.upsets.len(), 1);
             for slot in model.tunnels.ids() {
-                assert!(!matches!(
-                    model.holder(first(model), slot),
-                    Some(RangeHolder::Certain(_))
-                ));
+                assert!(!matches!(model.holder(first(model), slot), Some(RangeHolder::Certain(_))));
             }
         });
     }
@@ -317,9 +309,6 @@ fn an_endpoint_inside_a_range_loops_unless_a_narrower_network_holds_it() {
         assert!(dials[1].starts_with("Address"), "{}", dials[1]);
         assert_eq!(dials[2..], ["Unknown", "Unknown", "Unknown"]);
         let second = model.topology.segments.ids().nth(1).unwrap();
-        assert!(matches!(
-            model.dial(first(model), Tunnel::Segment(second)),
-            Dial::Address(_)
-        ));
+        assert!(matches!(model.dial(first(model), Tunnel::Segment(second)), Dial::Address(_)));
     });
 }

@@ -80,10 +80,7 @@ fn runs<T: PartialEq>(
     of: impl Fn(PeerId) -> T,
 ) -> impl Iterator<Item = Contest> {
     let runs = order.chunk_by(move |a, b| of(*a) == of(*b));
-    runs.filter(|run| 1 < run.len()).map(move |run| Contest {
-        over,
-        peers: run.to_vec(),
-    })
+    runs.filter(|run| 1 < run.len()).map(move |run| Contest { over, peers: run.to_vec() })
 }
 
 /// Takes a Peer as the winner of a contest, or as not there.

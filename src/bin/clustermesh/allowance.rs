@@ -53,14 +53,8 @@ impl FromStr for Allowance {
 
 impl Allowance {
     fn allows(&self, target: Option<&str>, source: Option<&str>) -> bool {
-        let is_target = self
-            .target
-            .as_ref()
-            .is_none_or(|it| Some(it.as_str()) == target);
-        let is_source = self
-            .source
-            .as_ref()
-            .is_none_or(|it| Some(it.as_str()) == source);
+        let is_target = self.target.as_ref().is_none_or(|it| Some(it.as_str()) == target);
+        let is_source = self.source.as_ref().is_none_or(|it| Some(it.as_str()) == source);
         is_target && is_source
     }
 
@@ -137,10 +131,7 @@ pub(crate) fn unknown_cluster<'a>(
 /// Returns the error about a cluster without a site.
 pub(crate) fn without_site(inputs: &Inputs, name: &str) -> String {
     let entries = inputs.meshes.iter().flat_map(Mesh::all_entries);
-    let known: BTreeSet<&str> = entries
-        .map(|it| &it.name)
-        .map(ClusterName::as_str)
-        .collect();
+    let known: BTreeSet<&str> = entries.map(|it| &it.name).map(ClusterName::as_str).collect();
     let shown = Quoted(name);
     if known.contains(name) {
         return format!("{shown} has no snapshot; run `clustermesh snapshot`");

@@ -32,9 +32,7 @@ pub(crate) fn orders<'c>(
             .reduce(either)
     };
     let orders = clusters.into_iter();
-    orders
-        .filter_map(|it| Some((it.clone(), order(it)?)))
-        .collect()
+    orders.filter_map(|it| Some((it.clone(), order(it)?))).collect()
 }
 
 /// Adds the orders of another version of the files: both may be in effect.

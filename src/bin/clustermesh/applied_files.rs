@@ -75,15 +75,9 @@ pub(crate) fn gather(options: &FileOptions) -> CommandResult<Gathered> {
     let grave: Vec<Finding> = inputs.findings.iter().filter(grave).cloned().collect();
     if inputs.is_unparsable || inputs.meshes.is_empty() {
         if grave.is_empty() {
-            return Err(
-                anyhow!("no mesh was found; run `clustermesh validate` for details").into(),
-            );
+            return Err(anyhow!("no mesh was found; run `clustermesh validate` for details").into());
         }
-        return Err(CommandFailure::mistakes(
-            inputs.files,
-            grave,
-            Outcome::Unreadable,
-        ));
+        return Err(CommandFailure::mistakes(inputs.files, grave, Outcome::Unreadable));
     }
     Ok(Gathered { inputs, grave })
 }
@@ -153,10 +147,7 @@ pub(crate) fn named<'a>(
     if let Some(known) = clusters.iter().find(|it| it.as_str() == name) {
         return Ok(known);
     }
-    Err(unknown_cluster(
-        name,
-        clusters.iter().map(ClusterName::as_str),
-    ))
+    Err(unknown_cluster(name, clusters.iter().map(ClusterName::as_str)))
 }
 
 /// Returns every cluster that a mesh names.
@@ -201,10 +192,7 @@ impl AppliedFiles {
             });
             (target.cluster.clone(), files.collect())
         });
-        let mut applied = Self {
-            files: files.collect(),
-            ..Self::default()
-        };
+        let mut applied = Self { files: files.collect(), ..Self::default() };
         applied.configure(plan, texts);
         applied
     }
@@ -263,10 +251,7 @@ impl AppliedFiles {
         let mut all = self.files.clone();
         all.extend(files.clone());
         within_ceiling(inputs, all.values().flatten())?;
-        Ok(Self {
-            files: all,
-            ..Self::default()
-        })
+        Ok(Self { files: all, ..Self::default() })
     }
 
     /// Builds the view of every cluster's Kilo; clusters without a snapshot are omitted.
@@ -351,8 +336,7 @@ impl AppliedFiles {
                 self.absent.insert(cluster.clone());
                 continue;
             };
-            self.files
-                .insert(cluster.clone(), Vec::with_capacity(found.len()));
+            self.files.insert(cluster.clone(), Vec::with_capacity(found.len()));
             let found = found.into_iter().filter(|it| is_meant(&listing.path, it));
             meant.extend(found.map(|name| {
                 let path = listing.path.join(&name);

@@ -78,12 +78,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
     if given.try_contains_id(threshold::FLAG).is_ok() {
         threshold::floor().map_err(|it| program.error(ErrorKind::ValueValidation, it))?;
     }
-    Ok(Cli {
-        findings_format: findings_format(&command, given),
-        command,
-        files,
-        printing,
-    })
+    Ok(Cli { findings_format: findings_format(&command, given), command, files, printing })
 }
 
 /// Returns the format of findings, by the value of `--output`.
@@ -100,13 +95,8 @@ fn findings_format(command: &Command, given: &ArgMatches) -> ReportFormat {
 /// Returns the command line that is understood.
 pub(crate) fn command() -> clap::Command {
     let command = in_either_case(completed());
-    let end = format!(
-        "{COMMON_OPTIONS}\n\n{}\n\n{EXIT_CODES}",
-        common_options().trim_end()
-    );
-    let command = with_common_options_once(command)
-        .after_help(None::<&str>)
-        .after_long_help(end);
+    let end = format!("{COMMON_OPTIONS}\n\n{}\n\n{EXIT_CODES}", common_options().trim_end());
+    let command = with_common_options_once(command).after_help(None::<&str>).after_long_help(end);
     let template = template(&command);
     command.help_template(template)
 }
@@ -124,27 +114,19 @@ fn common_options() -> String {
 /// Hides the options that commands share in the help of each command, which names them in one line instead.
 fn with_common_options_once(command: clap::Command) -> clap::Command {
     const HEADINGS: [&str; 3] = [FILES, OUTPUT, CLUSTER_ACCESS];
-    let is_common = |arg: &clap::Arg| {
-        arg.get_help_heading()
-            .is_some_and(|it| HEADINGS.contains(&it))
-    };
+    let is_common =
+        |arg: &clap::Arg| arg.get_help_heading().is_some_and(|it| HEADINGS.contains(&it));
     let common = command.get_arguments().filter(|it| is_common(it));
-    let names: Vec<String> = common
-        .filter_map(|it| Some(format!("--{}", it.get_long()?)))
-        .collect();
+    let names: Vec<String> =
+        common.filter_map(|it| Some(format!("--{}", it.get_long()?))).collect();
     let command = command
         .mut_args(|arg| if is_common(&arg) { arg.hide(true) } else { arg })
         .mut_subcommands(with_common_options_once);
     if names.is_empty() {
         return command;
     }
-    let end = command
-        .get_after_help()
-        .map(|it| format!("\n\n{}", it.ansi()));
-    let line = format!(
-        "Common options (see `clustermesh --help`): {}",
-        names.join(", ")
-    );
+    let end = command.get_after_help().map(|it| format!("\n\n{}", it.ansi()));
+    let line = format!("Common options (see `clustermesh --help`): {}", names.join(", "));
     command.after_help(line + &end.unwrap_or_default())
 }
 
@@ -174,10 +156,7 @@ fn template(command: &clap::Command) -> String {
             let _ = writeln!(text, "  {literal}{name}{literal:#}{space}  {about}");
         }
     }
-    let _ = write!(
-        text,
-        "\n{header}Options:{header:#}\n{{options}}{{after-help}}"
-    );
+    let _ = write!(text, "\n{header}Options:{header:#}\n{{options}}{{after-help}}");
     text
 }
 

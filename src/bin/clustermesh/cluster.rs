@@ -122,9 +122,7 @@ impl ClusterAnswer {
     /// Returns the findings about what weakens the trust in it.
     pub(crate) fn findings(&self, cluster: &ClusterName) -> Vec<Finding> {
         let weaknesses = self.weaknesses.iter();
-        weaknesses
-            .map(|it| clusters::weakness(cluster, *it, self.answers))
-            .collect()
+        weaknesses.map(|it| clusters::weakness(cluster, *it, self.answers)).collect()
     }
 }
 
@@ -138,11 +136,7 @@ struct Time {
 impl Time {
     fn new(answers: &'static str, limit: Duration) -> Self {
         let taken = Duration::ZERO;
-        Self {
-            answers,
-            limit,
-            taken,
-        }
+        Self { answers, limit, taken }
     }
 
     /// A server that answers many times, each in time, must not keep the others waiting. `waited` returns how
@@ -221,20 +215,12 @@ pub(crate) fn ask(
                 }
             };
             if let Some(cluster) = clusters.remove(&id) {
-                arrived(Arrival {
-                    cluster,
-                    answer,
-                    took,
-                });
+                arrived(Arrival { cluster, answer, took });
             }
         }
         let took = started.elapsed();
         for cluster in clusters.into_values() {
-            arrived(Arrival {
-                cluster,
-                answer: Err(endless(wanted.answers(), took)),
-                took,
-            });
+            arrived(Arrival { cluster, answer: Err(endless(wanted.answers(), took)), took });
         }
     });
     // Do not wait for a plugin that hangs.
@@ -261,12 +247,7 @@ struct TimedAnswer {
 impl ClusterRequest {
     /// Waits for the turn of the cluster, and asks it.
     async fn send(self, turns: Arc<Turns>) -> TimedAnswer {
-        let Self {
-            cluster,
-            route,
-            wanted,
-            patience,
-        } = self;
+        let Self { cluster, route, wanted, patience } = self;
         let opening = turns.open().await;
         let mut time = Time::new(wanted.answers(), patience * ANSWERS);
         let opened = time.limit(open(route, patience), Duration::default).await;
@@ -274,24 +255,13 @@ impl ClusterRequest {
         let connection = match opened {
             Ok(connection) => connection,
             Err(fault) => {
-                return TimedAnswer {
-                    answer: Err(fault),
-                    took: time.taken,
-                    _turn: None,
-                };
+                return TimedAnswer { answer: Err(fault), took: time.taken, _turn: None };
             }
         };
         let turn = turns.connect().await;
-        let connection = Connection {
-            turn: Some(turn.clone()),
-            ..connection
-        };
+        let connection = Connection { turn: Some(turn.clone()), ..connection };
         let answer = time.limit(list(connection, &cluster, &wanted), || turn.waited());
-        TimedAnswer {
-            answer: answer.await,
-            took: time.taken,
-            _turn: turn.end(),
-        }
+        TimedAnswer { answer: answer.await, took: time.taken, _turn: turn.end() }
     }
 }
 

@@ -2,28 +2,9 @@
 
 /// The commands under the headings of the help.
 pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
-    (
-        "Build",
-        &["init", "snapshot", "render", "template", "argocd"],
-    ),
-    (
-        "Check",
-        &[
-            "validate", "verify", "outage", "diff", "trace", "graph", "capacity", "report",
-        ],
-    ),
-    (
-        "Clusters",
-        &[
-            "status",
-            "guard",
-            "rbac",
-            "dns",
-            "wireguard",
-            "firewall",
-            "annotate",
-        ],
-    ),
+    ("Build", &["init", "snapshot", "render", "template", "argocd"]),
+    ("Check", &["validate", "verify", "outage", "diff", "trace", "graph", "capacity", "report"]),
+    ("Clusters", &["status", "guard", "rbac", "dns", "wireguard", "firewall", "annotate"]),
     ("Learn", &["explain", "schema", "config"]),
     ("Shell", &["completions", "man"]),
 ];

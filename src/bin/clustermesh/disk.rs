@@ -219,10 +219,7 @@ fn holds(reader: &mut impl Read, mut bytes: &[u8]) -> io::Result<bool> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        match piece
-            .get(..read)
-            .and_then(|piece| bytes.strip_prefix(piece))
-        {
+        match piece.get(..read).and_then(|piece| bytes.strip_prefix(piece)) {
             Some(rest) if read == 0 => return Ok(rest.is_empty()),
             Some(rest) => bytes = rest,
             None => return Ok(false),

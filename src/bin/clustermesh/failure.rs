@@ -39,12 +39,7 @@ pub(crate) struct FileMistakes {
 impl CommandFailure {
     /// Returns the mistakes in files.
     pub(crate) fn mistakes(files: ShownFiles, findings: Vec<Finding>, outcome: Outcome) -> Self {
-        Self::Mistakes(FileMistakes {
-            files,
-            findings,
-            outcome,
-            note: None,
-        })
+        Self::Mistakes(FileMistakes { files, findings, outcome, note: None })
     }
 
     /// Returns mistakes that are in no file.

@@ -70,11 +70,7 @@ enum FileForm {
 
 impl KnownFile {
     fn new(source: Source) -> Self {
-        Self {
-            source,
-            is_rendered: false,
-            look: OnceCell::new(),
-        }
+        Self { source, is_rendered: false, look: OnceCell::new() }
     }
 
     fn look(&self) -> &FileLook {
@@ -108,20 +104,11 @@ impl LaterFile {
 
     /// Returns it as a file of the rendered tree, which is shown for its first line alone.
     pub(crate) fn of_tree(self) -> Self {
-        Self {
-            is_rendered: true,
-            ..self
-        }
+        Self { is_rendered: true, ..self }
     }
 
     fn new(path: PathBuf, roots: &Roots, form: FileForm) -> Self {
-        Self {
-            path,
-            roots: roots.clone(),
-            form,
-            is_rendered: false,
-            known: OnceCell::new(),
-        }
+        Self { path, roots: roots.clone(), form, is_rendered: false, known: OnceCell::new() }
     }
 
     fn read(&self, name: &str) -> Option<KnownFile> {
@@ -138,21 +125,14 @@ impl LaterFile {
             FileForm::Plain => Source::unread(name, text),
             FileForm::Manifests => manifests(name, text),
         };
-        Some(KnownFile {
-            is_rendered: self.is_rendered,
-            ..KnownFile::new(source)
-        })
+        Some(KnownFile { is_rendered: self.is_rendered, ..KnownFile::new(source) })
     }
 }
 
 /// Returns manifests in which places can be found.
 pub(crate) fn manifests(name: &str, text: impl Into<Arc<str>>) -> Source {
     let text = text.into();
-    if text
-        .trim_start_matches('\u{feff}')
-        .trim_start()
-        .starts_with('{')
-    {
+    if text.trim_start_matches('\u{feff}').trim_start().starts_with('{') {
         return Source::unread(name, text);
     }
     Source::later(name, text)
@@ -277,10 +257,7 @@ impl ShownFiles {
             shown = shown.bytes(&(span.start..span.start));
         }
         let finding = Finding {
-            labels: vec![Label {
-                place: shown,
-                text: String::new(),
-            }],
+            labels: vec![Label { place: shown, text: String::new() }],
             node: None,
             cause: None,
             ..finding.clone()
@@ -313,10 +290,7 @@ impl ShownFiles {
             }
             struck
         };
-        let label = |it: &Label| Label {
-            text: struck(&it.text),
-            ..it.clone()
-        };
+        let label = |it: &Label| Label { text: struck(&it.text), ..it.clone() };
         Finding {
             message: struck(finding.message.shown()).into(),
             labels: finding.labels.iter().map(label).collect(),

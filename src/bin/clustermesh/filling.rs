@@ -54,10 +54,7 @@ struct Worker {
 impl<'a> FillProcess<'a> {
     /// Returns a process that will have these facts.
     pub(crate) fn new(facts: &'a FleetFacts<'a>) -> Self {
-        Self {
-            facts,
-            worker: None,
-        }
+        Self { facts, worker: None }
     }
 
     /// Fills in a template for each of its subjects, given the text of a template by its path.
@@ -66,13 +63,8 @@ impl<'a> FillProcess<'a> {
         order: &FillOrder,
         load: impl Fn(&str) -> Option<String>,
     ) -> Result<Vec<FilledText>, FillFailure> {
-        let no_paths = |problem| FillFailure {
-            part: OrderPart::Paths,
-            problem,
-        };
-        let worker = self
-            .worker(order)
-            .map_err(|ended| no_paths(FillProblem::Ended(ended)))?;
+        let no_paths = |problem| FillFailure { part: OrderPart::Paths, problem };
+        let worker = self.worker(order).map_err(|ended| no_paths(FillProblem::Ended(ended)))?;
         let paths = worker.filled(&load).map_err(no_paths)?;
         let results = order.subjects.iter().zip(paths).map(|(subject, path)| {
             let text = worker.filled(&load).map_err(|problem| FillFailure {
@@ -99,9 +91,7 @@ impl<'a> FillProcess<'a> {
 impl Worker {
     fn start(facts: &FleetFacts) -> Result<Self, FillerEnd> {
         let mut worker = Self::spawn().map_err(|error| {
-            FillerEnd::Failed(format!(
-                "cannot start the process that fills in templates: {error}"
-            ))
+            FillerEnd::Failed(format!("cannot start the process that fills in templates: {error}"))
         })?;
         worker.send(facts)?;
         Ok(worker)
@@ -149,11 +139,7 @@ impl Worker {
 
     fn reply(&mut self) -> Result<Reply, FillerEnd> {
         let mut line = Vec::new();
-        let read = self
-            .replies
-            .by_ref()
-            .take(LINE)
-            .read_until(b'\n', &mut line);
+        let read = self.replies.by_ref().take(LINE).read_until(b'\n', &mut line);
         read.and_then(|_| serde_json::from_slice(&line).map_err(io::Error::from))
             .map_err(|error| self.ended(&error))
     }

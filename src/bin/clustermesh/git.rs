@@ -35,12 +35,8 @@ const VARIABLES: [(&str, &str); 7] = [
 
 /// The options before the subcommand. A bare repository inside of a checkout has a config of its
 /// own, from a stranger.
-const OPTIONS: [&str; 4] = [
-    "--no-pager",
-    "--no-replace-objects",
-    "-c",
-    "safe.bareRepository=explicit",
-];
+const OPTIONS: [&str; 4] =
+    ["--no-pager", "--no-replace-objects", "-c", "safe.bareRepository=explicit"];
 
 /// The largest commit, tag or tree that is read, in bytes.
 const LIMIT: u64 = 64 << 20;
@@ -77,10 +73,7 @@ impl GitRepository {
         if top.last() == Some(&b'\n') {
             top.pop();
         }
-        Ok(Self {
-            top: PathBuf::from(os_string(top)),
-            objects: Mutex::default(),
-        })
+        Ok(Self { top: PathBuf::from(os_string(top)), objects: Mutex::default() })
     }
 
     /// Returns the commit that a name means; with `...` behind it, the merge base of that commit and
@@ -184,9 +177,7 @@ pub(crate) fn may_have_had(
         .spawn()
         .map_err(unstarted)?;
     let mut stdin = child.stdin.take();
-    let written = stdin
-        .as_mut()
-        .map(|it| it.write_all((lines.join("\n") + "\n").as_bytes()));
+    let written = stdin.as_mut().map(|it| it.write_all((lines.join("\n") + "\n").as_bytes()));
     drop(stdin);
     let output = child.wait_with_output()?;
     if !output.status.success() {
@@ -202,12 +193,7 @@ pub(crate) fn contains(commit: &ObjectId, patterns: &[&str]) -> anyhow::Result<b
     let options = ["--quiet", "--text", "--all-match", "--extended-regexp"];
     let safe = ["--no-textconv", "--no-recurse-submodules"];
     let patterns = patterns.iter().flat_map(|it| ["-e", it]);
-    let paths = [
-        commit.as_str(),
-        "--",
-        ":(top)",
-        ":(top,exclude,glob)**/*.md",
-    ];
+    let paths = [commit.as_str(), "--", ":(top)", ":(top,exclude,glob)**/*.md"];
     let words = ["grep"].into_iter().chain(options).chain(safe);
     let output = run(&words.chain(patterns).chain(paths).collect::<Vec<_>>())?;
     match output.status.code() {
@@ -248,11 +234,7 @@ fn run(words: &[&str]) -> anyhow::Result<Output> {
 
 fn program(words: &[&str]) -> Command {
     let mut command = Command::new("git");
-    command
-        .args(OPTIONS)
-        .args(words)
-        .envs(VARIABLES)
-        .stdin(Stdio::null());
+    command.args(OPTIONS).args(words).envs(VARIABLES).stdin(Stdio::null());
     command
 }
 
@@ -268,8 +250,7 @@ fn reason(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
-    text.strip_prefix("fatal: ")
-        .map_or(text.clone(), str::to_owned)
+    text.strip_prefix("fatal: ").map_or(text.clone(), str::to_owned)
 }
 
 /// Returns why git refused, from what it printed.

@@ -59,11 +59,7 @@ pub(crate) fn clusters_of(sources: Vec<Source>, ceilings: Ceilings) -> CommandRe
     for problem in &mut problems {
         problem.severity = Severity::Warning;
     }
-    Ok(Clusters {
-        meshes: reading.meshes,
-        sources,
-        problems,
-    })
+    Ok(Clusters { meshes: reading.meshes, sources, problems })
 }
 
 fn sources(files: &[InputFile]) -> CommandResult<Vec<Source>> {

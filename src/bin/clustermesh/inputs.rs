@@ -101,11 +101,7 @@ fn gather_all(
     assumed: &[AssumedValue],
 ) -> CommandResult<Inputs> {
     let settings = options.settle()?;
-    let MeshSources {
-        mut sources,
-        broken,
-        mut findings,
-    } = MeshSources::read(&settings, assumed)?;
+    let MeshSources { mut sources, broken, mut findings } = MeshSources::read(&settings, assumed)?;
     let ceilings = settings.ceilings;
     let reading = mesh::read_at_most(&sources, ceilings.most(Counted::Clusters));
     let clusters = KnownClusters::new(&reading.named, broken.is_empty());
@@ -137,11 +133,7 @@ fn gather_all(
         return Ok(inputs);
     }
     inputs.read_snapshots(known)?;
-    let nodes = inputs
-        .snapshots
-        .values()
-        .map(|file| file.snapshot.nodes.len())
-        .sum();
+    let nodes = inputs.snapshots.values().map(|file| file.snapshot.nodes.len()).sum();
     if inputs.refuses(ceilings.exceeded(Counted::Nodes, nodes)) {
         return Ok(inputs);
     }
@@ -190,11 +182,7 @@ impl MeshSources {
 fn assume(assumed: &[AssumedValue], sources: &mut [Source]) -> anyhow::Result<()> {
     for value in assumed {
         let text = value.to_string();
-        ensure!(
-            value.apply(sources),
-            "--with {}: no mesh has this cluster",
-            Quoted(&text)
-        );
+        ensure!(value.apply(sources), "--with {}: no mesh has this cluster", Quoted(&text));
     }
     Ok(())
 }
@@ -204,10 +192,7 @@ impl Inputs {
     fn add_guards(&mut self, clusters: KnownClusters) -> anyhow::Result<()> {
         let guards = ClusterFiles::guards(&self.settings, clusters)?;
         let misnamed = guards.misnamed.into_iter();
-        self.findings.extend(misnamed.map(|it| Finding {
-            severity: Severity::Warning,
-            ..it
-        }));
+        self.findings.extend(misnamed.map(|it| Finding { severity: Severity::Warning, ..it }));
         self.findings.extend(guards.unnamed);
         let roots = self.settings.home_roots();
         for (_, path) in &guards.named {
@@ -220,11 +205,7 @@ impl Inputs {
 
     /// Returns the outcome if there is no result.
     pub(crate) fn failure(&self) -> Outcome {
-        if self.is_unparsable {
-            Outcome::Unreadable
-        } else {
-            Outcome::Findings
-        }
+        if self.is_unparsable { Outcome::Unreadable } else { Outcome::Findings }
     }
 
     /// Returns the meshes that need the nodes of a cluster, with its entries.
@@ -237,11 +218,7 @@ impl Inputs {
 
     /// Returns what is asked of a proof, without undeclared paths.
     pub(crate) fn asked(&self) -> Asked<'_> {
-        Asked {
-            meshes: &self.meshes,
-            lists_undeclared: false,
-            allowed: None,
-        }
+        Asked { meshes: &self.meshes, lists_undeclared: false, allowed: None }
     }
 
     /// Returns the groups of meshes and config, and reports names that occur more than once.
@@ -259,8 +236,7 @@ impl Inputs {
     /// be computed with.
     fn refuses(&mut self, exceeded: impl IntoIterator<Item = Exceeded>) -> bool {
         let before = self.findings.len();
-        self.findings
-            .extend(exceeded.into_iter().map(|it| beyond_ceiling(&it)));
+        self.findings.extend(exceeded.into_iter().map(|it| beyond_ceiling(&it)));
         let refuses = before < self.findings.len();
         if refuses {
             self.is_whole = false;
@@ -300,8 +276,7 @@ impl Inputs {
                     self.is_whole = false;
                     self.is_unparsable |= error.is_syntax();
                     let place = place(&source, &error);
-                    self.findings
-                        .push(invalid_snapshot(&cluster, place, &error));
+                    self.findings.push(invalid_snapshot(&cluster, place, &error));
                     self.files.add(source);
                 }
             }
@@ -332,11 +307,7 @@ impl Inputs {
             return Ok(());
         }
         let known: BTreeSet<&str> = self.snapshots.keys().map(ClusterName::as_str).collect();
-        let lacking = named
-            .iter()
-            .map(String::as_str)
-            .filter(|it| !known.contains(it))
-            .collect();
+        let lacking = named.iter().map(String::as_str).filter(|it| !known.contains(it)).collect();
         // Those of a mesh with mistakes are unknown.
         let mirroring = services::concerned(&self.meshes);
         let mirroring: BTreeMap<&str, &ClusterName> =
@@ -360,14 +331,11 @@ impl Inputs {
                 }
                 Stray::Services(cluster) => {
                     let own = mirroring.get(cluster.as_str());
-                    own.map_or_else(String::new, |it| {
-                        input_file::name(&services::file(folder, it))
-                    })
+                    own.map_or_else(String::new, |it| input_file::name(&services::file(folder, it)))
                 }
                 Stray::Unnamed(_) | Stray::NodeList | Stray::Foreign => String::new(),
             };
-            self.findings
-                .push(stray_file(&stray, &file, &own, named, &lacking));
+            self.findings.push(stray_file(&stray, &file, &own, named, &lacking));
             if let Stray::Unnamed(cluster) = stray {
                 self.unnamed.push(cluster);
             }
@@ -413,10 +381,7 @@ fn place(source: &Source, error: &SnapshotError) -> Place {
         };
     };
     let lines = source.text.split_inclusive('\n');
-    let before: usize = lines
-        .take(json.line().saturating_sub(1))
-        .map(str::len)
-        .sum();
+    let before: usize = lines.take(json.line().saturating_sub(1)).map(str::len).sum();
     let mut start = (before + json.column().saturating_sub(1)).min(source.text.len());
     while !source.text.is_char_boundary(start) {
         start -= 1;

@@ -105,9 +105,8 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let released = printer.release().map_err(Into::into);
-    let result = released
-        .and(outcome)
-        .or_else(|failure| printer.failure_as(failure, cli.findings_format));
+    let result =
+        released.and(outcome).or_else(|failure| printer.failure_as(failure, cli.findings_format));
     ExitCode::from(match result {
         Ok(Outcome::Clean) => 0,
         Ok(Outcome::Findings) => 1,
@@ -170,11 +169,7 @@ fn run(
 fn refuse(error: &clap::Error) -> ExitCode {
     let printed = error.print();
     let is_lost = printed.is_err_and(|it| it.kind() != io::ErrorKind::BrokenPipe);
-    if error.use_stderr() || is_lost {
-        ExitCode::from(2)
-    } else {
-        ExitCode::SUCCESS
-    }
+    if error.use_stderr() || is_lost { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }
 
 /// `clustermesh … | head` is not an error.

@@ -69,9 +69,7 @@ pub(crate) fn keeping_nodes(clusters: &BTreeSet<&ClusterName>) -> Option<String>
         _ => "advertise",
     };
     let names = text::listed(clusters);
-    Some(format!(
-        "{names} {verb} neither WireGuard addresses nor internal IPs of nodes."
-    ))
+    Some(format!("{names} {verb} neither WireGuard addresses nor internal IPs of nodes."))
 }
 
 /// The printer of a run, for standard output and standard error.
@@ -122,10 +120,7 @@ impl Printer {
     pub(crate) fn capturing() -> Self {
         Self {
             sink: Sink::Memory(Vec::new()),
-            ..Self::new(PrintOptions {
-                color: clap::ColorChoice::Never,
-                quiet: false,
-            })
+            ..Self::new(PrintOptions { color: clap::ColorChoice::Never, quiet: false })
         }
     }
 
@@ -214,20 +209,15 @@ impl Printer {
 
     /// Prints a result for a person, or one for a program.
     pub(crate) fn answer(&mut self, text: &str, is_for_person: bool) -> io::Result<()> {
-        if is_for_person {
-            self.result(text)
-        } else {
-            self.print(text)
-        }
+        if is_for_person { self.result(text) } else { self.print(text) }
     }
 
     /// Prints a result for a program. If the reader closes the pipe early, the exit code stays the same.
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
-        self.write(text.as_bytes())
-            .or_else(|error| match error.kind() {
-                io::ErrorKind::BrokenPipe => Ok(()),
-                _ => Err(error),
-            })
+        self.write(text.as_bytes()).or_else(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => Ok(()),
+            _ => Err(error),
+        })
     }
 
     /// Prints a result that is of use only as a whole.

@@ -114,29 +114,20 @@ pub(crate) fn compare(
     };
     if let Some(path) = texts.keys().find(|it| is_mirror(it)) {
         let message = format!("`{path}` is in the folder of the Services of other clusters");
-        return Err(vec![
-            wrong_output(message).help("give the output another path"),
-        ]);
+        return Err(vec![wrong_output(message).help("give the output another path")]);
     }
     texts.extend(mirrored);
     let mut survey = OutputSurvey {
         settings,
         reserved: reserved(settings),
-        outputs: Outputs {
-            is_given_up: wanted.is_empty() && has_outputs,
-            ..Outputs::default()
-        },
+        outputs: Outputs { is_given_up: wanted.is_empty() && has_outputs, ..Outputs::default() },
         findings: Vec::new(),
     };
     let record = record.unwrap_or_default();
     for (path, text) in &texts {
         survey.wanted(path, text, record.0.get(path));
     }
-    for (path, digest) in record
-        .0
-        .iter()
-        .filter(|(path, _)| !texts.contains_key(*path))
-    {
+    for (path, digest) in record.0.iter().filter(|(path, _)| !texts.contains_key(*path)) {
         survey.unwanted(path, digest);
     }
     let is_known = |path: &str| texts.contains_key(path) || record.0.contains_key(path);
@@ -285,10 +276,8 @@ impl OutputSurvey<'_> {
     fn wanted(&mut self, path: &str, text: &Arc<str>, recorded: Option<&Digest>) {
         let file = self.settings.config.join(path);
         if let Some(what) = self.owner(&file) {
-            let message = format!(
-                "`{}` cannot be an output because it is {what}",
-                input_file::name(&file)
-            );
+            let message =
+                format!("`{}` cannot be an output because it is {what}", input_file::name(&file));
             let help = self.help(&file, "move it to another folder");
             self.findings.push(wrong_output(message).help(help));
             return;
@@ -376,30 +365,21 @@ impl OutputSurvey<'_> {
             } else {
                 "make the change in its template, then delete the file"
             };
-            (
-                format!("`{name}` was changed since `render` wrote it"),
-                help,
-            )
+            (format!("`{name}` was changed since `render` wrote it"), help)
         };
         self.findings.push(wrong_output(message).help(help));
     }
 
     fn unread(&mut self, file: &Path, reason: &str) {
         let message = format!("`{}` cannot be an output: {reason}", input_file::name(file));
-        let help = self.help(
-            file,
-            "delete it, or the link that leads to it, then run `clustermesh render`",
-        );
+        let help = self
+            .help(file, "delete it, or the link that leads to it, then run `clustermesh render`");
         self.findings.push(wrong_output(message).help(help));
     }
 
     /// Returns the help for a path that is taken. A person cannot choose another one for a Service.
     fn help(&self, file: &Path, of_mirror: &'static str) -> &'static str {
-        if self.is_mirror(file) {
-            of_mirror
-        } else {
-            "give the output another path"
-        }
+        if self.is_mirror(file) { of_mirror } else { "give the output another path" }
     }
 
     /// Returns whether a file is in the folder of the Services of other clusters.
@@ -415,9 +395,7 @@ impl OutputSurvey<'_> {
         let path = self.settings.rendered.value.join(RECORD);
         let beside = &mut self.outputs.beside;
         if texts.is_empty() {
-            beside
-                .remove
-                .extend(disk::is_there(&Roots::anywhere(), &path).then_some(path));
+            beside.remove.extend(disk::is_there(&Roots::anywhere(), &path).then_some(path));
             return Ok(self.outputs);
         }
         let text = Record::new(texts).text();

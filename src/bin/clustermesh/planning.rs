@@ -96,12 +96,7 @@ pub(crate) fn check(
     fate: Option<Fate>,
     outputs: OutputCheck,
 ) -> anyhow::Result<CheckResult<'_>> {
-    let PlanAttempt {
-        fleet,
-        missing,
-        exceeded,
-        plan,
-    } = PlanAttempt::make(inputs)?;
+    let PlanAttempt { fleet, missing, exceeded, plan } = PlanAttempt::make(inputs)?;
     let settings = &inputs.settings;
     let mut mistakes = mistakes(inputs, &missing, exceeded.as_ref())?;
     let texts = plan.as_ref().map(manifest::texts).unwrap_or_default();
@@ -117,9 +112,8 @@ pub(crate) fn check(
     {
         mistakes.extend(rendered.compare_outputs((&fleet, plan, mirrors), &bytes, settings));
     }
-    let alone = (plan.is_none() && fate.is_some())
-        .then(|| tree_comparison::alone(settings))
-        .transpose()?;
+    let alone =
+        (plan.is_none() && fate.is_some()).then(|| tree_comparison::alone(settings)).transpose()?;
     let on_disk = rendered.as_ref().map(|it| &it.on_disk).or(alone.as_ref());
     if let Some(on_disk) = on_disk {
         tree_comparison::show(on_disk, &inputs.files, settings);
@@ -130,10 +124,7 @@ pub(crate) fn check(
             meshes: &inputs.meshes,
             config: &settings.config.content,
             fleet: &fleet,
-            planned: plan.as_ref().map(|plan| CheckedPlan {
-                plan,
-                bytes: &bytes,
-            }),
+            planned: plan.as_ref().map(|plan| CheckedPlan { plan, bytes: &bytes }),
             tree: fate.zip(on_disk).map(|(fate, on_disk)| CheckedTree {
                 on_disk,
                 changes: rendered.as_ref().map(|it| &it.changes),
@@ -144,11 +135,7 @@ pub(crate) fn check(
         },
         standard(settings, purpose),
     );
-    Ok(CheckResult {
-        findings,
-        planned: plan.map(|plan| (fleet, plan)),
-        rendered,
-    })
+    Ok(CheckResult { findings, planned: plan.map(|plan| (fleet, plan)), rendered })
 }
 
 /// Returns the Services that clusters get of others.
@@ -158,11 +145,7 @@ pub(crate) fn mirrors<'a>(inputs: &'a Inputs, fleet: &Fleet, plan: &Plan) -> Mir
 
 /// Returns the levels of findings today.
 fn standard(settings: &Settings, purpose: Purpose) -> CheckStandard<'_> {
-    CheckStandard {
-        levels: &settings.config.levels,
-        today: clock::today(),
-        purpose,
-    }
+    CheckStandard { levels: &settings.config.levels, today: clock::today(), purpose }
 }
 
 /// Plans the inputs, and looks for no problems; none if a mistake prevents it, which [`check`] reports.
@@ -171,11 +154,7 @@ fn standard(settings: &Settings, purpose: Purpose) -> CheckStandard<'_> {
 /// A plan that goes beyond what was declared: a mistake of this program.
 pub(crate) fn plan(inputs: &Inputs) -> anyhow::Result<Option<RenderPlan<'_>>> {
     let PlanAttempt { fleet, plan, .. } = PlanAttempt::make(inputs)?;
-    Ok(plan.map(|plan| RenderPlan {
-        texts: manifest::texts(&plan),
-        fleet,
-        plan,
-    }))
+    Ok(plan.map(|plan| RenderPlan { texts: manifest::texts(&plan), fleet, plan }))
 }
 
 impl<'a> PlanAttempt<'a> {
@@ -185,12 +164,7 @@ impl<'a> PlanAttempt<'a> {
         let exceeded = ceilings.exceeded(Counted::Peers, fleet.peers());
         let is_whole = inputs.is_whole && missing.is_empty() && exceeded.is_none();
         let plan = is_whole.then(|| plan::plan(&fleet)).transpose()?;
-        Ok(Self {
-            fleet,
-            missing,
-            exceeded,
-            plan,
-        })
+        Ok(Self { fleet, missing, exceeded, plan })
     }
 }
 
@@ -224,9 +198,7 @@ pub(crate) fn missing_snapshots(
         let mut findings = inputs.findings.iter();
         !findings.any(|it| it.cluster.as_deref() == Some(missing.cluster.as_str()))
     });
-    let head = (!missing.is_empty())
-        .then(|| head(&inputs.settings))
-        .flatten();
+    let head = (!missing.is_empty()).then(|| head(&inputs.settings)).flatten();
     unread.map(move |missing| {
         let folder = &inputs.settings.snapshots.value;
         let path = folder.join(format!("{}.json", missing.cluster));
@@ -259,12 +231,8 @@ fn mistakes(
         mistakes.extend(config.unnamed(&inputs.meshes));
     }
     if inputs.is_whole && inputs.meshes.is_empty() {
-        let files: Vec<String> = inputs
-            .settings
-            .mesh_files()?
-            .iter()
-            .map(|file| input_file::name(&file.path))
-            .collect();
+        let files: Vec<String> =
+            inputs.settings.mesh_files()?.iter().map(|file| input_file::name(&file.path)).collect();
         let rendered = &inputs.settings.rendered;
         let has_peers = disk::is_there(&inputs.settings.roots_of(rendered), &rendered.value);
         mistakes.push(rules::mesh::no_mesh(&files, has_peers));

@@ -62,10 +62,7 @@ fn losses(checked: &CheckResult, order: &PrintOrder) -> anyhow::Result<Vec<Loss>
     }
     let target = target(plan, order.target)?;
     allowance::check(order.allowances, order.allowing.name(), plan, checked)?;
-    let tree = checked
-        .rendered
-        .as_ref()
-        .map(|it| (&it.on_disk, &it.changes));
+    let tree = checked.rendered.as_ref().map(|it| (&it.on_disk, &it.changes));
     let losses = losses_of(target, plan, tree);
     Ok(allowance::unallowed(order.allowances, losses))
 }

@@ -61,10 +61,7 @@ fn is_key(before: &str) -> bool {
     let Some(before) = before.strip_suffix("apiVersion") else {
         return false;
     };
-    let before = before
-        .strip_suffix(['"', '\''])
-        .unwrap_or(before)
-        .trim_end();
+    let before = before.strip_suffix(['"', '\'']).unwrap_or(before).trim_end();
     // Also the first field of an item of a list, or of a document.
     before.is_empty() || before.ends_with(['{', ',', '-', '\u{feff}'])
 }

@@ -96,10 +96,7 @@ impl ReachOptions {
 
     /// Returns the same with the Secrets of the operator in the cluster of this context.
     pub(crate) fn with_secrets_from(self, context: &str) -> Self {
-        Self {
-            secrets_from: Some(context.to_owned()),
-            ..self
-        }
+        Self { secrets_from: Some(context.to_owned()), ..self }
     }
 
     /// Lists the operator's `ClusterMesh` objects in the cluster that has the Secrets.
@@ -210,10 +207,7 @@ impl Contact<'_> {
             let answer = read(&cluster, Err(fault));
             answers.insert(cluster, answer);
         }
-        let limits = TimeLimits {
-            answer: self.options.patience(),
-            total: limit,
-        };
+        let limits = TimeLimits { answer: self.options.patience(), total: limit };
         cluster::ask(routes, wanted, limits, |arrival| {
             let answer = read(&arrival.cluster, arrival.answer);
             answers.insert(arrival.cluster, answer);

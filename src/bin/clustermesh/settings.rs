@@ -97,10 +97,9 @@ impl FileOptions {
         let said = config.content.meshes.iter();
         let meshes = match &self.meshes {
             Some(given) => given.clone(),
-            None if config.content.meshes.is_empty() => Setting {
-                value: mesh_files::default(&config),
-                origin: SettingOrigin::Default,
-            },
+            None if config.content.meshes.is_empty() => {
+                Setting { value: mesh_files::default(&config), origin: SettingOrigin::Default }
+            }
             None => Setting {
                 value: said.map(|path| config.join(path)).collect(),
                 origin: config.origin(&["meshes"]),
@@ -122,11 +121,7 @@ impl FileOptions {
         };
         Ok(Settings {
             surroundings: self.surroundings.clone(),
-            snapshots: folder(
-                &self.snapshots,
-                config.content.snapshots.as_ref(),
-                "snapshots",
-            ),
+            snapshots: folder(&self.snapshots, config.content.snapshots.as_ref(), "snapshots"),
             dropped_labels: Setting {
                 value: match &config.content.dropped_labels {
                     Some(prefixes) => prefixes.clone(),
@@ -142,10 +137,7 @@ impl FileOptions {
             ),
             policies: beside(config.content.policies.as_ref(), "policies", POLICIES),
             kubeconfig: kubeconfig(),
-            ceilings: self
-                .ceilings
-                .iter()
-                .fold(config.content.ceilings, |all, it| all.with(*it)),
+            ceilings: self.ceilings.iter().fold(config.content.ceilings, |all, it| all.with(*it)),
             home: home.clone(),
             meshes,
             config,
@@ -158,10 +150,8 @@ impl Settings {
     #[cfg(feature = "snapshot")]
     pub(crate) fn name_kubeconfig(&mut self, flag: &'static str, file: Option<&PathBuf>) {
         if let Some(value) = file.filter(|file| !file.as_os_str().is_empty()) {
-            self.kubeconfig = Setting {
-                value: vec![value.clone()],
-                origin: SettingOrigin::Flag(flag),
-            };
+            self.kubeconfig =
+                Setting { value: vec![value.clone()], origin: SettingOrigin::Flag(flag) };
         }
     }
 
@@ -175,12 +165,7 @@ impl Settings {
     pub(crate) fn mesh_files(&self) -> anyhow::Result<Vec<InputFile>> {
         let rendered = &self.rendered;
         let is_rendered = || disk::is_folder(&self.roots_of(rendered), &rendered.value);
-        mesh_files::all(
-            &self.mesh_paths(),
-            &self.config.roots,
-            &self.surroundings,
-            is_rendered,
-        )
+        mesh_files::all(&self.mesh_paths(), &self.config.roots, &self.surroundings, is_rendered)
     }
 
     /// Returns the files with meshes, in order, or none if there is no mesh yet.
@@ -192,11 +177,7 @@ impl Settings {
     /// and where files named by a config may be.
     pub(crate) fn roots_of(&self, folder: &Setting<PathBuf>) -> Roots {
         let roots = self.config.roots.clone();
-        if folder.is_named() {
-            roots.and(&folder.value)
-        } else {
-            roots
-        }
+        if folder.is_named() { roots.and(&folder.value) } else { roots }
     }
 
     /// Returns where files in the folder `home` may be: beside a mesh that a person named for this run, anywhere.
@@ -272,17 +253,11 @@ fn kubeconfig() -> Setting<Vec<PathBuf>> {
     let is_path = |path: &PathBuf| !path.as_os_str().is_empty();
     let files: Vec<PathBuf> = env::split_paths(&listed).filter(is_path).collect();
     if !files.is_empty() {
-        return Setting {
-            value: files,
-            origin: SettingOrigin::Variable(KUBECONFIG),
-        };
+        return Setting { value: files, origin: SettingOrigin::Variable(KUBECONFIG) };
     }
     let home = env::home_dir().filter(is_path);
     Setting {
-        value: home
-            .map(|home| home.join(".kube/config"))
-            .into_iter()
-            .collect(),
+        value: home.map(|home| home.join(".kube/config")).into_iter().collect(),
         origin: SettingOrigin::Default,
     }
 }

@@ -67,13 +67,7 @@ pub(crate) fn compare(
     let on_disk = on_disk(&roots, root, &survey);
     let limits = &settings.config.content.limits;
     let changes = tree_diff::changes(plan, &on_disk.files, &on_disk.same, limits);
-    Ok(TreeComparison {
-        tree,
-        survey,
-        on_disk,
-        changes,
-        outputs: Outputs::default(),
-    })
+    Ok(TreeComparison { tree, survey, on_disk, changes, outputs: Outputs::default() })
 }
 
 /// Returns whether the tree on disk is that of a plan whose peer sets have these texts, except for foreign files.
@@ -108,16 +102,11 @@ pub(crate) fn peer_counts(rendered: &TreeComparison, settings: &Settings) -> Cou
     let nothing = NamedPeers::new();
     let counts = old.iter().map(|(target, old)| {
         let new = new.get(target).unwrap_or(&nothing);
-        let stays: Vec<_> = old
-            .iter()
-            .filter_map(|(name, spec)| Some((spec, new.get(name)?)))
-            .collect();
+        let stays: Vec<_> =
+            old.iter().filter_map(|(name, spec)| Some((spec, new.get(name)?))).collect();
         let counts = PeerCounts {
             added: new.len() - stays.len(),
-            changed: stays
-                .iter()
-                .filter(|(before, after)| before != after)
-                .count(),
+            changed: stays.iter().filter(|(before, after)| before != after).count(),
             removed: old.len() - stays.len(),
         };
         (target.clone(), counts)
@@ -147,9 +136,7 @@ type NamedPeers = BTreeMap<String, Result<Translation, TranslationFault>>;
 fn peers_by_target(files: &[(Arc<str>, Arc<str>)]) -> BTreeMap<String, NamedPeers> {
     let mut targets: BTreeMap<String, NamedPeers> = BTreeMap::new();
     for file in AppliedFile::read_all(files) {
-        let peers = targets
-            .entry(target_of(&file.source).to_owned())
-            .or_default();
+        let peers = targets.entry(target_of(&file.source).to_owned()).or_default();
         let named = file.content.peers.iter();
         peers.extend(named.map(|peer| (peer.name.clone(), peer.spec.clone())));
     }
@@ -209,11 +196,7 @@ pub(crate) fn overrides_in(
             Overriding::from_name(name).filter(|_| !file_type.is_dir() && !is_above)
         {
             let path = input_file::name(&seen_from(&here, folder).join(name));
-            found.push(gitops::override_file(
-                &path,
-                disk::kind(file_type),
-                overriding,
-            ));
+            found.push(gitops::override_file(&path, disk::kind(file_type), overriding));
         }
     }
     found.sort_by(|a, b| a.message.cmp(&b.message));

@@ -31,9 +31,6 @@ fn a_delta_is_what_differs() {
     };
     assert_eq!(delta, expected);
     let kept = after.peers.iter().filter_map(|it| it.share());
-    assert_eq!(
-        delta.ranges_after(),
-        kept.map(PeerShare::count).sum::<usize>()
-    );
+    assert_eq!(delta.ranges_after(), kept.map(PeerShare::count).sum::<usize>());
     assert!(PeerDelta::between(&after, &after).is_empty());
 }

@@ -34,11 +34,8 @@ fn forgotten(before: &Lab, after: &Lab) -> String {
         let reason = Reason::AddressesForgotten(it.clone());
         assert!(target.reasons.contains(&reason));
         assert!(!target.is_pause_only());
-        let nodes: Vec<String> = it
-            .nodes
-            .iter()
-            .map(|it| format!("{}/{}", it.cluster, it.node))
-            .collect();
+        let nodes: Vec<String> =
+            it.nodes.iter().map(|it| format!("{}/{}", it.cluster, it.node)).collect();
         let published = if it.is_published { ", published" } else { "" };
         format!(
             "{}: {grade}, {:?} forget {nodes:?} {:?}{published}\n",

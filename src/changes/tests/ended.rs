@@ -37,14 +37,8 @@ fn a_node_that_is_left_out_loses_its_paths() {
     ] {
         let changes = compared(&lab(EAST, WEST), &lab(&stale, WEST), &Engines::default());
         assert_eq!(changes.grade(), Grade::Disruptive, "{stale}");
-        assert!(
-            changes.paths.iter().all(|it| it.ended.paths.is_empty()),
-            "{stale}"
-        );
-        assert!(
-            changes.paths.iter().any(|it| !it.lost.is_empty()),
-            "{stale}"
-        );
+        assert!(changes.paths.iter().all(|it| it.ended.paths.is_empty()), "{stale}");
+        assert!(changes.paths.iter().any(|it| !it.lost.is_empty()), "{stale}");
     }
     // Another node that is left out has its pods now.
     let taken = EAST.replace("n2 key=B", "n9 key=nonsense");
@@ -54,11 +48,8 @@ fn a_node_that_is_left_out_loses_its_paths() {
     let selector = "nodeSelector: { matchLabels: { pick: a } }";
     let all = EAST.replace("granularity=full", "granularity=full label=a");
     let one = all.replacen(" label=a", "", 1);
-    let changes = compared(
-        &east_with(selector, &all),
-        &east_with(selector, &one),
-        &Engines::default(),
-    );
+    let changes =
+        compared(&east_with(selector, &all), &east_with(selector, &one), &Engines::default());
     assert_eq!(changes.grade(), Grade::Disruptive);
     assert!(changes.paths.iter().all(|it| it.ended.paths.is_empty()));
 }
@@ -66,15 +57,8 @@ fn a_node_that_is_left_out_loses_its_paths() {
 /// The declared range stays, and no other node can carry it.
 #[test]
 fn the_only_carrier_of_a_range_loses_it() {
-    let hidden = EAST.replace(
-        "force-endpoint=198.18.0.12:51820 ",
-        "endpoint=192.168.1.2:51820 ",
-    );
-    let left = hidden
-        .lines()
-        .filter(|it| !it.starts_with("n1"))
-        .collect::<Vec<_>>()
-        .join("\n");
+    let hidden = EAST.replace("force-endpoint=198.18.0.12:51820 ", "endpoint=192.168.1.2:51820 ");
+    let left = hidden.lines().filter(|it| !it.starts_with("n1")).collect::<Vec<_>>().join("\n");
     let keepalive = "persistentKeepalive: 25";
     let (before, after) = (east_with(keepalive, &hidden), east_with(keepalive, &left));
     insta::assert_snapshot!(report(&before, &after, None), @"
@@ -111,11 +95,7 @@ s2 key=RkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkY= pod=10.3.2.0/24 wg=10.4.3.2/
             &[
                 ("east", FIELDS[0], east),
                 ("west", FIELDS[1], WEST),
-                (
-                    "south",
-                    "podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.4.3.0/24",
-                    south,
-                ),
+                ("south", "podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.4.3.0/24", south),
                 (
                     "north",
                     "podCIDRs: [10.5.0.0/16], wireguardCIDR: 10.4.5.0/24",
@@ -129,10 +109,7 @@ s2 key=RkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkY= pod=10.3.2.0/24 wg=10.4.3.2/
     let changes = compared(&before, &after, &Engines::default());
     let grades = changes.targets.iter();
     let grades = grades.map(|it| format!("{} {}", it.cluster, it.grade().name()));
-    assert_eq!(
-        grades.collect::<Vec<_>>(),
-        ["north disruptive", "west cleanup"]
-    );
+    assert_eq!(grades.collect::<Vec<_>>(), ["north disruptive", "west cleanup"]);
 }
 
 /// All nodes are new ones, and the Peers do not have their ranges.
@@ -166,19 +143,12 @@ fn the_last_node_in_a_network_takes_it_along() {
     assert!(report.contains("Peers(NetworksLeft, 1)"), "{report}");
     // A person names the other node as an anchor.
     let named = "anchors: [{ nodes: [n1, n2] }]";
-    let changes = compared(
-        &east_with(named, &all),
-        &east_with(named, &left),
-        &Engines::default(),
-    );
+    let changes = compared(&east_with(named, &all), &east_with(named, &left), &Engines::default());
     assert_eq!(changes.grade(), Grade::Brief);
     // No snapshot shows that the old carrier had one.
     let stranger = |nodes: &str| nodes.replace("192.168.1.", "192.168.8.");
     let (before, after) = (lab(&stranger(&all), WEST), lab(&stranger(&left), WEST));
-    assert_eq!(
-        compared(&before, &after, &Engines::default()).grade(),
-        Grade::Brief
-    );
+    assert_eq!(compared(&before, &after, &Engines::default()).grade(), Grade::Brief);
 }
 
 /// The target accepts only some addresses.

@@ -6,18 +6,13 @@ use super::*;
 fn in_background() -> Engines {
     let all = ["east", "north", "orient", "west"]
         .map(|it| (it.parse().unwrap(), StepOrder::DeletesFirst));
-    Engines {
-        applied_by: Some(Engine::ArgoCd),
-        argo_cd: all.into(),
-    }
+    Engines { applied_by: Some(Engine::ArgoCd), argo_cd: all.into() }
 }
 
 #[test]
 fn two_nodes_swap_keys() {
-    let swapped = EAST
-        .replace("key=A", "key=X")
-        .replace("key=B", "key=A")
-        .replace("key=X", "key=B");
+    let swapped =
+        EAST.replace("key=A", "key=X").replace("key=B", "key=A").replace("key=X", "key=B");
     let (before, after) = (lab(EAST, WEST), lab(&swapped, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @r#"
     disruptive
@@ -31,10 +26,7 @@ fn two_nodes_swap_keys() {
 
 #[test]
 fn two_nodes_swap_names() {
-    let swapped = EAST
-        .replace("n1 ", "nx ")
-        .replace("n2 ", "n1 ")
-        .replace("nx ", "n2 ");
+    let swapped = EAST.replace("n1 ", "nx ").replace("n2 ", "n1 ").replace("nx ", "n2 ");
     let (before, after) = (lab(EAST, WEST), lab(&swapped, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @r#"
     disruptive
@@ -79,10 +71,7 @@ fn a_key_moves_to_another_node() {
 
 #[test]
 fn a_chain_of_keys_loses_nothing_in_one_order() {
-    let chain = EAST
-        .replace("key=A", "key=X")
-        .replace("key=B", "key=E")
-        .replace("key=X", "key=B");
+    let chain = EAST.replace("key=A", "key=X").replace("key=B", "key=E").replace("key=X", "key=B");
     let (before, after) = (lab(EAST, WEST), lab(&chain, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @r#"
     disruptive
@@ -194,10 +183,7 @@ o2 key=RkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkY= pod=10.3.2.0/24 wg=10.4.3.2/
 fn nodes_that_come_and_go_lose_nothing_in_any_order() {
     let before = lab(EAST, WEST);
     let other = JOINING.replace("n3 ", "n0 ");
-    let after = lab(
-        &format!("{}{other}", EAST.split("n2 ").next().unwrap()),
-        WEST,
-    );
+    let after = lab(&format!("{}{other}", EAST.split("n2 ").next().unwrap()), WEST);
     let mixed = report(&before, &after, Some(Engine::ArgoCd));
     let ordered = report_with(&before, &after, &in_background());
     let without_states = |text: &str| {

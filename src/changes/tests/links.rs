@@ -7,11 +7,7 @@ fn links(before: &Lab, after: &Lab) -> String {
     let changes = compared(before, after, &Engines::default());
     let mut text = String::new();
     for link in changes.links() {
-        let PeerCounts {
-            added,
-            changed,
-            removed,
-        } = link.peers;
+        let PeerCounts { added, changed, removed } = link.peers;
         let [one, other] = link.clusters;
         let cut = if link.is_cut { " cut" } else { "" };
         writeln!(
@@ -22,20 +18,14 @@ fn links(before: &Lab, after: &Lab) -> String {
         )
         .unwrap();
     }
-    Regex::new(r"(\w+: 0, |, \w+: 0)")
-        .unwrap()
-        .replace_all(&text, "")
-        .into_owned()
+    Regex::new(r"(\w+: 0, |, \w+: 0)").unwrap().replace_all(&text, "").into_owned()
 }
 
 #[test]
 fn a_link_gains_changes_or_loses() {
     let (two, three) = (lab(EAST, WEST), lab(&format!("{EAST}{JOINING}"), WEST));
     let moved = lab(&EAST.replace("198.18.0.12", "198.18.0.19"), WEST);
-    let other = lab(
-        &format!("{EAST}{JOINING}").replace("198.18.0.12", "198.18.0.19"),
-        WEST,
-    );
+    let other = lab(&format!("{EAST}{JOINING}").replace("198.18.0.12", "198.18.0.19"), WEST);
     let stale = lab(&EAST.replace("pod=10.1.2.0/24", "pod=10.9.2.0/24"), WEST);
     let all = [
         ("joins", &two, &three),
@@ -45,9 +35,8 @@ fn a_link_gains_changes_or_loses() {
         ("is excluded", &two, &stale),
         ("stays", &two, &two),
     ];
-    let text = all
-        .map(|(what, before, after)| format!("{what}\n  {}", links(before, after)))
-        .concat();
+    let text =
+        all.map(|(what, before, after)| format!("{what}\n  {}", links(before, after))).concat();
     insta::assert_snapshot!(text, @"
     joins
       east, west: Gained +1 ~0 -0 LinkPaths { gained: 14 }

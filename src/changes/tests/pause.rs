@@ -7,10 +7,7 @@ const SILENT: [&str; 2] = [" persistent-keepalive=25", ""];
 /// Annotates the nodes that changes name, and compares again.
 fn annotated(changes: &Changes, east: &str, west: &str) -> [String; 2] {
     let annotate = |cluster: &str, nodes: &str| {
-        let target = changes
-            .targets
-            .iter()
-            .find(|it| it.cluster.as_str() == cluster);
+        let target = changes.targets.iter().find(|it| it.cluster.as_str() == cluster);
         let named = target.map_or(&[][..], |it| &it.pausing);
         let lines = nodes.lines().map(|line| {
             let name = line.split_whitespace().next().unwrap_or_default();
@@ -32,11 +29,7 @@ fn a_pause_is_named_and_ends_with_the_annotation() {
         (east.clone(), format!("{east}{more}"), Grade::Additive),
         (format!("{east}{more}"), east.clone(), Grade::Cleanup),
     ] {
-        let changes = compared(
-            &lab(&before, &west),
-            &lab(&after, &west),
-            &Engines::default(),
-        );
+        let changes = compared(&lab(&before, &west), &lab(&after, &west), &Engines::default());
         assert_eq!(changes.grade(), Grade::Brief);
         assert!(changes.is_pause_only());
         assert_eq!(changes.grade_without_pause(), then);
@@ -44,11 +37,7 @@ fn a_pause_is_named_and_ends_with_the_annotation() {
         assert_eq!(changes.targets[0].pausing, ["m1"]);
         let [was, west_was] = annotated(&changes, &before, &west);
         let [is, west_is] = annotated(&changes, &after, &west);
-        let changes = compared(
-            &lab(&was, &west_was),
-            &lab(&is, &west_is),
-            &Engines::default(),
-        );
+        let changes = compared(&lab(&was, &west_was), &lab(&is, &west_is), &Engines::default());
         assert_eq!(changes.grade(), then);
         assert!(!changes.is_pause_only());
     }
@@ -81,16 +70,9 @@ s2 key=RkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkY= pod=10.3.2.0/24 force-endpoi
 ";
     let two = lab(EAST, WEST);
     let joined = |nodes| {
-        let three = Lab::new(&[
-            ("east", FIELDS[0], EAST),
-            ("west", FIELDS[1], WEST),
-            south(nodes),
-        ]);
+        let three = Lab::new(&[("east", FIELDS[0], EAST), ("west", FIELDS[1], WEST), south(nodes)]);
         let changes = compared(&two, &three, &Engines::default());
-        let south = changes
-            .targets
-            .iter()
-            .find(|it| it.cluster.as_str() == "south");
+        let south = changes.targets.iter().find(|it| it.cluster.as_str() == "south");
         south.unwrap().pausing.clone()
     };
     assert_eq!(joined(one), [""; 0], "it had no tunnel");
@@ -98,11 +80,7 @@ s2 key=RkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkY= pod=10.3.2.0/24 force-endpoi
     let full = located
         .replace("granularity=location", "granularity=full")
         .replace("key=RkZ", "wg=10.4.3.2/16 key=RkZ");
-    assert_eq!(
-        joined(&full),
-        ["s1", "s2"],
-        "they had tunnels to each other"
-    );
+    assert_eq!(joined(&full), ["s1", "s2"], "they had tunnels to each other");
     // The second node of a location has none.
     let fields = "podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.4.3.0/24";
     let of = |west: &str| Lab::new(&[("south", fields, located), ("west", FIELDS[1], west)]);
@@ -121,11 +99,8 @@ fn a_keepalive_alone_pauses_nothing() {
         let fields = format!("{}{seconds}", FIELDS[0]);
         Lab::new(&[("east", &fields, EAST), ("west", FIELDS[1], &west)])
     };
-    let (none, some, other) = (
-        with(""),
-        with(", persistentKeepalive: 25"),
-        with(", persistentKeepalive: 30"),
-    );
+    let (none, some, other) =
+        (with(""), with(", persistentKeepalive: 25"), with(", persistentKeepalive: 30"));
     insta::assert_snapshot!(report(&some, &other, None), @r#"
     additive
       Setting(ChangedSetting { cluster: Some(east), field: "persistentKeepalive", before: mesh.yaml#/spec/clusters/0/persistentKeepalive, after: mesh.yaml#/spec/clusters/0/persistentKeepalive, value: Listed { before: ["25"], after: ["30"] } }): west +0 ~2 -0

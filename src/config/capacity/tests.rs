@@ -1,19 +1,12 @@
 use super::*;
 
 fn steps(notice: Option<u64>, warning: Option<u64>, error: Option<u64>) -> Steps {
-    Steps {
-        notice,
-        warning,
-        error,
-    }
+    Steps { notice, warning, error }
 }
 
 fn over(said: Steps) -> Result<Steps, Finding> {
-    let written = WrittenThresholds {
-        notice: said.notice,
-        warning: said.warning,
-        error: said.error,
-    };
+    let written =
+        WrittenThresholds { notice: said.notice, warning: said.warning, error: said.error };
     let usual = steps(Some(10), Some(20), Some(30));
     written.over(usual, &Place::document(&"c.yaml".into(), 0))
 }

@@ -142,10 +142,7 @@ error[unknown-field]: unknown field `opening`
 fn numbers_are_plain_decimals() {
     for text in ["0x10", "1_000", "+5", "010", "1e3", "5.0", "1:30"] {
         let report = read(&format!("name: x\nanimals: [Lion]\ncages: {text}\n"));
-        assert!(
-            report.contains("`cages` must be an integer in decimal digits"),
-            "{report}"
-        );
+        assert!(report.contains("`cages` must be an integer in decimal digits"), "{report}");
     }
     insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: '5'\n"), @"
         error[invalid-type]: `cages` must be an integer, not the string `5`

@@ -14,10 +14,8 @@ fn choices() -> [(&'static str, Value); 4] {
 
 /// The fields are there: any of those that select clusters, nodes or addresses, or of some more.
 pub(super) fn anything(more: &[&str]) -> Value {
-    let others = [
-        ("nodeSelector", json!({ "type": "object" })),
-        ("addresses", json!({ "type": "array" })),
-    ];
+    let others =
+        [("nodeSelector", json!({ "type": "object" })), ("addresses", json!({ "type": "array" }))];
     let more = more.iter().map(|it| (*it, json!({ "type": "string" })));
     let fields = choices().into_iter().chain(others).chain(more);
     let fields =
@@ -31,11 +29,7 @@ pub(super) fn one_choice() -> Value {
     let rules = choices.iter().map(|(field, value)| {
         let others = choices.iter().filter(|it| it.0 != *field);
         let others = others.map(|(other, _)| {
-            let absent = if *other == "other" {
-                json!([false, null])
-            } else {
-                json!([null])
-            };
+            let absent = if *other == "other" { json!([false, null]) } else { json!([null]) };
             ((*other).to_owned(), json!({ "enum": absent }))
         });
         json!({

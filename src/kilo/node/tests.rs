@@ -27,18 +27,12 @@ fn presence_of_a_location_hides_the_label() {
 #[test]
 fn a_dash_disables_the_internal_address() {
     let found = ("internal-ip", "10.0.0.1/24");
-    assert_eq!(
-        read(&[("force-internal-ip", "-"), found]).internal_ip,
-        InternalIp::Disabled
-    );
+    assert_eq!(read(&[("force-internal-ip", "-"), found]).internal_ip, InternalIp::Disabled);
     assert_eq!(
         read(&[("force-internal-ip", "nonsense"), found]).internal_address(),
         Some("10.0.0.1".parse().unwrap())
     );
-    assert_eq!(
-        read(&[("internal-ip", "")]).internal_ip,
-        InternalIp::Unknown
-    );
+    assert_eq!(read(&[("internal-ip", "")]).internal_ip, InternalIp::Unknown);
 }
 
 #[test]
@@ -55,10 +49,7 @@ fn the_annotation_that_counts_says_where_kilo_listens() {
     };
     let found = ("endpoint", "10.0.0.1:1");
     let forced = ("force-endpoint", "10.0.0.2:2");
-    assert_eq!(
-        key(&[found, forced]).unwrap(),
-        "kilo.squat.ai/force-endpoint 2"
-    );
+    assert_eq!(key(&[found, forced]).unwrap(), "kilo.squat.ai/force-endpoint 2");
     let ignored = ("force-endpoint", "WG.example.com:2");
     assert_eq!(key(&[found, ignored]).unwrap(), "kilo.squat.ai/endpoint 1");
     assert_eq!(key(&[ignored]), None);

@@ -36,9 +36,7 @@ pub fn stored(spec: &Value) -> Result<Value, Mismatch> {
     let spec = object("spec", spec)?;
     let mut kept = Map::new();
     let allowed = required("spec.allowedIPs", spec, "allowedIPs")?;
-    let items = allowed
-        .as_array()
-        .ok_or(wrong("spec.allowedIPs", "a list"))?;
+    let items = allowed.as_array().ok_or(wrong("spec.allowedIPs", "a list"))?;
     if !items.iter().all(Value::is_string) {
         return Err(wrong("spec.allowedIPs", "a list of strings"));
     }
@@ -65,26 +63,19 @@ fn stored_endpoint(endpoint: &Value) -> Result<Value, Mismatch> {
     let host = required("spec.endpoint.dnsOrIP", endpoint, "dnsOrIP")?;
     let host = object("spec.endpoint.dnsOrIP", host)?;
     let mut kept = Map::new();
-    for (name, field) in [
-        ("dns", "spec.endpoint.dnsOrIP.dns"),
-        ("ip", "spec.endpoint.dnsOrIP.ip"),
-    ] {
+    for (name, field) in [("dns", "spec.endpoint.dnsOrIP.dns"), ("ip", "spec.endpoint.dnsOrIP.ip")]
+    {
         if let Some(value) = optional(host, name) {
             keep_text(&mut kept, name, field, value)?;
         }
     }
     let port = required("spec.endpoint.port", endpoint, "port")?;
-    let fits = port
-        .as_i64()
-        .is_some_and(|port| i32::try_from(port).is_ok());
+    let fits = port.as_i64().is_some_and(|port| i32::try_from(port).is_ok());
     if !fits {
         return Err(wrong("spec.endpoint.port", "a 32-bit integer"));
     }
     let fields = [("dnsOrIP", Value::Object(kept)), ("port", port.clone())];
-    Ok(fields
-        .map(|(name, value)| (name.to_owned(), value))
-        .into_iter()
-        .collect())
+    Ok(fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
 }
 
 fn keep_text(
@@ -136,10 +127,7 @@ mod tests {
     #[test]
     fn unknown_fields_are_not_stored() {
         let spec = json!({"allowedIPs": ["x"], "publicKey": "k", "PublicKey": "other", "more": 1});
-        assert_eq!(
-            stored(&spec),
-            Ok(json!({"allowedIPs": ["x"], "publicKey": "k"}))
-        );
+        assert_eq!(stored(&spec), Ok(json!({"allowedIPs": ["x"], "publicKey": "k"})));
     }
 
     #[test]

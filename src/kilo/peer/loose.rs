@@ -56,9 +56,7 @@ impl<'v> LoosePeer<'v> {
 
     /// Returns whether its label names clustermesh as the manager.
     pub fn is_rendered(self) -> bool {
-        self.labels
-            .get(MANAGER_LABEL)
-            .is_some_and(|it| it == MANAGER)
+        self.labels.get(MANAGER_LABEL).is_some_and(|it| it == MANAGER)
     }
 
     /// Returns its key, if Kilo can read it.

@@ -179,10 +179,7 @@ impl PeerEndpoint {
             Host::Ip(address) => dns_or_ip.ip = Some(address.to_string()),
             Host::Dns(name) => dns_or_ip.dns = Some(name.clone()),
         }
-        Self {
-            dns_or_ip,
-            port: endpoint.port,
-        }
+        Self { dns_or_ip, port: endpoint.port }
     }
 }
 

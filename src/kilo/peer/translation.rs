@@ -90,10 +90,8 @@ impl Translation {
     pub fn from_spec(spec: &Decoded) -> Result<Self, Refusal> {
         let mut allowed_ips = Vec::with_capacity(spec.allowed_ips.len());
         for (index, text) in spec.allowed_ips.iter().enumerate() {
-            let allowed = AllowedIp::read(text).ok_or_else(|| Refusal::AllowedIp {
-                index,
-                text: (*text).to_owned(),
-            })?;
+            let allowed = AllowedIp::read(text)
+                .ok_or_else(|| Refusal::AllowedIp { index, text: (*text).to_owned() })?;
             allowed_ips.push(allowed);
         }
         let endpoint = spec.endpoint.as_ref().map(endpoint).transpose()?;
@@ -169,26 +167,13 @@ impl AllowedIp {
             return None;
         }
         // Go prints the last four bytes of the mask.
-        let printed = if is_mapped {
-            length.saturating_sub(96)
-        } else {
-            length
-        };
-        Some(Self {
-            interface: Interface::new(address, printed)?,
-            is_mapped,
-        })
+        let printed = if is_mapped { length.saturating_sub(96) } else { length };
+        Some(Self { interface: Interface::new(address, printed)?, is_mapped })
     }
 
     /// Returns a range without host bits.
     pub fn new(range: Cidr) -> Self {
-        Self {
-            interface: Interface {
-                address: range.first(),
-                network: range,
-            },
-            is_mapped: false,
-        }
+        Self { interface: Interface { address: range.first(), network: range }, is_mapped: false }
     }
 
     /// Returns an address by itself, as `oneAddressCIDR` does.
@@ -245,27 +230,11 @@ mod tests {
     #[test]
     fn an_allowed_ip_keeps_its_host_bits_and_prints_as_in_go() {
         let printed = |text: &str| AllowedIp::read(text).map(|it| (it.to_string(), it.is_mapped));
-        assert_eq!(
-            printed("10.96.0.1/016"),
-            Some(("10.96.0.1/16".into(), false))
-        );
+        assert_eq!(printed("10.96.0.1/016"), Some(("10.96.0.1/16".into(), false)));
         assert_eq!(printed("FD00::7/64"), Some(("fd00::7/64".into(), false)));
-        assert_eq!(
-            printed("::ffff:10.0.0.1/104"),
-            Some(("10.0.0.1/8".into(), true))
-        );
-        assert_eq!(
-            printed("::ffff:10.0.0.1/90"),
-            Some(("10.0.0.1/0".into(), true))
-        );
-        for text in [
-            "10.0.0.0",
-            "10.0.0.0/33",
-            "::/129",
-            "10.0.0.0/+8",
-            "10.0.0.0/",
-            "a/8",
-        ] {
+        assert_eq!(printed("::ffff:10.0.0.1/104"), Some(("10.0.0.1/8".into(), true)));
+        assert_eq!(printed("::ffff:10.0.0.1/90"), Some(("10.0.0.1/0".into(), true)));
+        for text in ["10.0.0.0", "10.0.0.0/33", "::/129", "10.0.0.0/+8", "10.0.0.0/", "a/8"] {
             assert_eq!(printed(text), None, "{text}");
         }
     }
@@ -291,10 +260,7 @@ mod tests {
             Translation::of_manifest(&spec).unwrap_err()
         };
         assert!(matches!(endpoint(-1), TranslationFault::Undecodable(_)));
-        assert_eq!(
-            endpoint(70000),
-            TranslationFault::Ignored(Refusal::Port(70000))
-        );
+        assert_eq!(endpoint(70000), TranslationFault::Ignored(Refusal::Port(70000)));
         assert!(matches!(endpoint(1 << 31), TranslationFault::NotStored(_)));
     }
 
@@ -314,14 +280,8 @@ mod tests {
         let spec = json!({"allowedIPs": [], "publicKey": KEY, "presharedKey": KEY});
         let translation = Translation::of_manifest(&spec).unwrap();
         assert!(translation.preshared_key.is_some());
-        assert_eq!(
-            format!("{:?}", translation.preshared_key),
-            "Some(PresharedKey(…))"
-        );
+        assert_eq!(format!("{:?}", translation.preshared_key), "Some(PresharedKey(…))");
         let unreadable = json!({"allowedIPs": [], "publicKey": KEY, "presharedKey": "no"});
-        assert_eq!(
-            Translation::of_manifest(&unreadable).unwrap().preshared_key,
-            None
-        );
+        assert_eq!(Translation::of_manifest(&unreadable).unwrap().preshared_key, None);
     }
 }

@@ -72,11 +72,7 @@ fn push_number(text: &mut String, key: &str, value: u16) {
 /// # Errors
 /// The place in the first line that has another form.
 pub fn read(text: &str) -> Result<ParsedPeer, usize> {
-    let mut lines = Lines {
-        text,
-        next: 0,
-        seen: 0,
-    };
+    let mut lines = Lines { text, next: 0, seen: 0 };
     lines.peer().ok_or(lines.seen)
 }
 
@@ -133,11 +129,7 @@ impl<'a> Lines<'a> {
             },
             key: self.field("  publicKey")?.parse().ok()?,
         };
-        Some(ParsedPeer {
-            peer,
-            name: place,
-            end: self.next,
-        })
+        Some(ParsedPeer { peer, name: place, end: self.next })
     }
 
     fn endpoint(&mut self) -> Option<Endpoint> {

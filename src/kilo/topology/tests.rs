@@ -23,10 +23,7 @@ fn addresses_end_with_the_subnet() {
             format!("n{it} pod=10.42.{it}.0/24 endpoint=192.0.2.{it}:1 wireguard-ip=10.4.0.{it}/{length}\n")
         });
         let own = numbered(&lines.collect::<String>(), Granularity::Full);
-        let given = own
-            .segments
-            .iter()
-            .filter(|it| it.wireguard_ip != WireguardIp::None);
+        let given = own.segments.iter().filter(|it| it.wireguard_ip != WireguardIp::None);
         (given.count(), own.is_exhausted)
     };
     assert_eq!(addresses(30, 3), (3, false));

@@ -53,11 +53,7 @@ fn what_we_would_not_write_is_edited_from_there_on() {
         ("port: 51820", "port: 51820 # mine", "port: 51820 # mine"),
         ("10.1.0.0/24", "10.1.0.1/24", "- \"10.1.0.1/24\""),
         ("---\n", "---\n# mine\n", "# mine"),
-        (
-            "  name: m--west--b",
-            "  name: \"m--west--b\"",
-            "name: \"m--west--b\"",
-        ),
+        ("  name: m--west--b", "  name: \"m--west--b\"", "name: \"m--west--b\""),
         ("do not edit.\n", "do not edit.\n\n", ""),
         ("    port", "    host: x\n    port", "host: x"),
     ] {
@@ -121,10 +117,7 @@ fn a_file_without_a_peer_is_reported() {
 #[test]
 fn stays_within_bounds() {
     let many = "---\n".repeat(DOCUMENTS + 2);
-    assert!(matches!(
-        reading(&many).oddities[..],
-        [Oddity::Unreadable { .. }]
-    ));
+    assert!(matches!(reading(&many).oddities[..], [Oddity::Unreadable { .. }]));
     let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for i in 1..9 {
         let alias = format!("*a{}, ", i - 1).repeat(10);

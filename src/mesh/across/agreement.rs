@@ -35,26 +35,18 @@ fn networks(later: &MeshMember, first: &MeshMember) -> Option<Finding> {
         .into_iter()
         .filter_map(|(only, member)| {
             let (field, cidr) = only?;
-            Some(format!(
-                "{cidr} is in `{field}` only in `{}`",
-                member.mesh.name
-            ))
+            Some(format!("{cidr} is in `{field}` only in `{}`", member.mesh.name))
         })
         .collect();
     let name = &later.entry.name;
-    let message = format!(
-        "networks of `{name}` differ between meshes: {}",
-        said.join(", ")
-    );
+    let message = format!("networks of `{name}` differ between meshes: {}", said.join(", "));
     let (here, there) = (place_of(later.entry, added), place_of(first.entry, removed));
     Some(differs(&message, later, first, here, there))
 }
 
 fn fields(later: &MeshMember, first: &MeshMember) -> Vec<Finding> {
     let granularity = |entry: &Entry| {
-        let said = entry
-            .granularity
-            .map(|granularity| format!("`{granularity}`"));
+        let said = entry.granularity.map(|granularity| format!("`{granularity}`"));
         said.unwrap_or_else(|| "not set".to_owned())
     };
     let dns = |entry: &Entry| {
@@ -116,12 +108,7 @@ fn uses(entry: &Entry) -> BTreeSet<(&'static str, Cidr)> {
     };
     match &entry.networks {
         Networks::Flat { allowed } => under("allowedNetworks", allowed).into_iter().collect(),
-        Networks::Typed {
-            pods,
-            wireguard,
-            services,
-            additional,
-        } => under("podCIDRs", pods)
+        Networks::Typed { pods, wireguard, services, additional } => under("podCIDRs", pods)
             .into_iter()
             .chain([("wireguardCIDR", wireguard.cidr)])
             .chain(services.iter().map(|range| ("serviceCIDR", range.cidr)))

@@ -19,10 +19,8 @@ pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
     let mut findings = repeated(&externals);
     let entries = meshes.iter().flat_map(|it| &it.entries);
     let of_clusters: Vec<DeclaredRange> = entries.flat_map(declared).collect();
-    let of_externals: Vec<DeclaredRange> = externals
-        .iter()
-        .flat_map(|it| declared(&it.entry))
-        .collect();
+    let of_externals: Vec<DeclaredRange> =
+        externals.iter().flat_map(|it| declared(&it.entry)).collect();
     // Those of clusters come before all of external peers.
     let of_clusters = of_clusters.into_iter().map(|it| (0, it));
     let ranges = of_clusters.chain((1..).zip(of_externals.iter().copied()));
@@ -43,10 +41,8 @@ fn declared(entry: &Entry) -> impl Iterator<Item = DeclaredRange<'_>> {
 }
 
 fn overlap((entry, range): DeclaredRange, (other, its): DeclaredRange) -> Finding {
-    let message = format!(
-        "{} of `{}` overlaps {} of `{}`",
-        range.cidr, entry.name, its.cidr, other.name
-    );
+    let message =
+        format!("{} of `{}` overlaps {} of `{}`", range.cidr, entry.name, its.cidr, other.name);
     let help = if other.name.is_external() {
         "give each external peer addresses of its own"
     } else {
@@ -71,11 +67,7 @@ fn repeated(externals: &[&ExternalPeer]) -> Vec<Finding> {
             let message = format!("duplicate external peer `{name}`");
             let finding = Finding::new(&mistake::DUPLICATE_NAME, message);
             let place = |it: &ExternalPeer| it.entry.place.key("name");
-            findings.push(
-                finding
-                    .at_both(place(it), place(first))
-                    .help("rename one of the two"),
-            );
+            findings.push(finding.at_both(place(it), place(first)).help("rename one of the two"));
         }
         let key = text_of_key(it.key.as_bytes());
         let first: &ExternalPeer = keys.entry(key).or_insert(it);

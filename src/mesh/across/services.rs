@@ -14,10 +14,7 @@ pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
             Some((target, *known))
         });
         if let Some((target, other)) = others.next() {
-            let message = format!(
-                "`{target}` gets two Services with the name `{}`",
-                service.local
-            );
+            let message = format!("`{target}` gets two Services with the name `{}`", service.local);
             let finding = Finding::new(&mistake::DUPLICATE_NAME, message);
             findings.push(
                 finding

@@ -57,21 +57,13 @@ fn seen<'a>(
     members: &MeshMembers<'a>,
 ) -> Vec<MeshMember<'a>> {
     let mut names = BTreeSet::from([target]);
-    for mesh in memberships
-        .iter()
-        .filter_map(|member| meshes.get(member.index))
-    {
-        let linked = mesh
-            .entries
-            .iter()
-            .filter(|entry| mesh.topology.links(target, &entry.name));
+    for mesh in memberships.iter().filter_map(|member| meshes.get(member.index)) {
+        let linked = mesh.entries.iter().filter(|entry| mesh.topology.links(target, &entry.name));
         names.extend(linked.map(|entry| &entry.name));
     }
     // All entries of a cluster must be equal, so the first one is used.
-    let mut seen: Vec<MeshMember> = names
-        .into_iter()
-        .filter_map(|name| members.0.get(name)?.first().copied())
-        .collect();
+    let mut seen: Vec<MeshMember> =
+        names.into_iter().filter_map(|name| members.0.get(name)?.first().copied()).collect();
     seen.sort_by_key(|member| (member.index, member.position));
     seen
 }
@@ -80,10 +72,7 @@ fn claims<'a>(seen: &[MeshMember<'a>]) -> Vec<SightClaim<'a>> {
     seen.iter()
         .flat_map(|member| {
             let ranges = member.entry.networks.all().into_iter();
-            ranges.map(|range| SightClaim {
-                member: *member,
-                range,
-            })
+            ranges.map(|range| SightClaim { member: *member, range })
         })
         .collect()
 }
@@ -92,20 +81,14 @@ fn claims<'a>(seen: &[MeshMember<'a>]) -> Vec<SightClaim<'a>> {
 fn share_a_mesh(first: &SightClaim, second: &SightClaim, members: &MeshMembers) -> bool {
     let meshes = |claim: &SightClaim| -> BTreeSet<usize> {
         let all = members.0.get(&claim.member.entry.name);
-        all.into_iter()
-            .flatten()
-            .map(|member| member.index)
-            .collect()
+        all.into_iter().flatten().map(|member| member.index).collect()
     };
     !meshes(first).is_disjoint(&meshes(second))
 }
 
 fn overlap(later: &SightClaim, earlier: &SightClaim, target: &ClusterName) -> Finding {
     let whose = |claim: &SightClaim| {
-        format!(
-            "`{}` (mesh `{}`)",
-            claim.member.entry.name, claim.member.mesh.name
-        )
+        format!("`{}` (mesh `{}`)", claim.member.entry.name, claim.member.mesh.name)
     };
     let message = format!(
         "{} of {} overlaps {} of {}, and `{target}` sees both",

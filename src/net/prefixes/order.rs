@@ -13,10 +13,7 @@ pub(crate) struct Order {
 impl Order {
     /// Sorts ranges, each an address, masked or not, and a length.
     pub(crate) fn sort(ranges: impl Iterator<Item = (IpAddr, u8)>) -> Self {
-        let mut order = Self {
-            v4: Vec::with_capacity(ranges.size_hint().0),
-            v6: Vec::new(),
-        };
+        let mut order = Self { v4: Vec::with_capacity(ranges.size_hint().0), v6: Vec::new() };
         for (number, (address, length)) in ranges.enumerate() {
             match address {
                 IpAddr::V4(v4) => {
@@ -49,10 +46,7 @@ impl Order {
             .chunk_by(|a, b| a.0 == b.0)
             .filter(|run| 1 < run.len())
             .map(|run| run.iter().map(|it| it.1).collect());
-        let v6 = self
-            .v6
-            .chunk_by(|a, b| (a.0, a.1) == (b.0, b.1))
-            .filter(|run| 1 < run.len());
+        let v6 = self.v6.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|run| 1 < run.len());
         v4.chain(v6.map(|run| run.iter().map(|it| it.2).collect()))
     }
 }

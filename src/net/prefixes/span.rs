@@ -20,21 +20,13 @@ pub struct Span {
 impl Span {
     /// Returns the addresses of a range.
     pub fn new(cidr: Cidr) -> Self {
-        Self {
-            family: cidr.family(),
-            first: number(cidr.first()),
-            last: number(cidr.last()),
-        }
+        Self { family: cidr.family(), first: number(cidr.first()), last: number(cidr.last()) }
     }
 
     /// Returns a single address.
     pub fn host(address: IpAddr) -> Self {
         let number = number(address);
-        Self {
-            family: family(address),
-            first: number,
-            last: number,
-        }
+        Self { family: family(address), first: number, last: number }
     }
 
     /// Returns whether all of `inner` is in this.
@@ -77,12 +69,7 @@ impl Span {
         let starts: Vec<u128> = starts.into_iter().collect();
         let ends = starts.iter().skip(1).map(|it| it - 1).chain([self.last]);
         let both = starts.iter().zip(ends);
-        both.map(|(&first, last)| Self {
-            first,
-            last,
-            ..self
-        })
-        .collect()
+        both.map(|(&first, last)| Self { first, last, ..self }).collect()
     }
 
     /// Returns whether it is a single prefix.
@@ -114,10 +101,7 @@ impl fmt::Display for Span {
         } else if self.is_range() {
             write!(formatter, "{first}/{}", bits - others.count_ones())
         } else {
-            let last = Self {
-                first: self.last,
-                ..*self
-            };
+            let last = Self { first: self.last, ..*self };
             write!(formatter, "{first}-{}", last.first_address())
         }
     }

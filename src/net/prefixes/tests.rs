@@ -22,12 +22,7 @@ fn longest(ranges: &[Cidr], address: IpAddr) -> Option<Cidr> {
 
 #[test]
 fn the_ends_of_all_addresses_are_addresses() {
-    let all = table(&[
-        cidr("::/0"),
-        cidr("ffff::/16"),
-        cidr("0.0.0.0/0"),
-        cidr("::/128"),
-    ]);
+    let all = table(&[cidr("::/0"), cidr("ffff::/16"), cidr("0.0.0.0/0"), cidr("::/128")]);
     let pieces = |text| all.pieces(Span::new(cidr(text)));
     assert_eq!(pieces("::/0").len(), 3);
     assert_eq!(pieces("::/0").last().unwrap().span.last, u128::MAX);
@@ -41,11 +36,7 @@ fn the_ends_of_all_addresses_are_addresses() {
 #[test]
 fn a_span_is_shown_as_short_as_it_can_be() {
     let span = |family, first, last| {
-        let span = Span {
-            family,
-            first,
-            last,
-        };
+        let span = Span { family, first, last };
         span.to_string()
     };
     assert_eq!(span(Family::V4, 256, 511), "0.0.1.0/24");

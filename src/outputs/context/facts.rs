@@ -98,15 +98,11 @@ impl<'a> FleetFacts<'a> {
         match per {
             Per::Target => {
                 let targets = self.targets();
-                targets
-                    .map(|it| ResultSubject::Target(it.to_owned()))
-                    .collect()
+                targets.map(|it| ResultSubject::Target(it.to_owned())).collect()
             }
-            Per::Mesh => self
-                .meshes
-                .iter()
-                .map(|it| ResultSubject::Mesh(it.name.clone()))
-                .collect(),
+            Per::Mesh => {
+                self.meshes.iter().map(|it| ResultSubject::Mesh(it.name.clone())).collect()
+            }
             Per::Repository => vec![ResultSubject::Repository],
         }
     }
@@ -147,11 +143,7 @@ fn source(fleet: &Fleet, peer_set: &PeerSet) -> ContextSource {
             name: peer.name.to_string(),
             node: node.to_owned(),
             location: known.map_or_else(String::new, |it| it.kilo.location.clone()),
-            endpoint: peer
-                .endpoint
-                .as_ref()
-                .filter(dialled)
-                .map(ToString::to_string),
+            endpoint: peer.endpoint.as_ref().filter(dialled).map(ToString::to_string),
             public_key: peer.key.to_string(),
             persistent_keepalive: peer.keepalive.map(|it| it.0.get()),
             allowed_ips: peer.allowed_ips.iter().map(ToString::to_string).collect(),
@@ -171,12 +163,7 @@ fn cluster(fleet: &Fleet, name: &ClusterName) -> Option<ContextCluster> {
     let text = |cidr: Cidr| cidr.to_string();
     let list = |ranges: &[Range]| ranges.iter().map(|it| text(it.cidr)).collect::<Vec<_>>();
     let (pods, wireguard, services, additional, allowed) = match &first.entry.networks {
-        Networks::Typed {
-            pods,
-            wireguard,
-            services,
-            additional,
-        } => (
+        Networks::Typed { pods, wireguard, services, additional } => (
             list(pods),
             Some(text(wireguard.cidr)),
             services.as_ref().map(|it| text(it.cidr)),

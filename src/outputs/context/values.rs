@@ -20,20 +20,16 @@ pub struct Values {
 impl Facts {
     /// Returns the values for templates.
     pub fn values(self) -> Values {
-        let sources: Vec<Value> = self
-            .sources
-            .into_iter()
-            .map(|it| Value::from(Serde(it)))
-            .collect();
+        let sources: Vec<Value> =
+            self.sources.into_iter().map(|it| Value::from(Serde(it))).collect();
         let target = |it: ContextTarget<usize>| {
             let name = it.name.clone();
             (name, Value::from(Serde(it.with_sources(&sources))))
         };
         let targets: Vec<(String, Value)> = self.targets.into_iter().map(target).collect();
         let meshes = self.meshes.into_iter();
-        let meshes: Vec<(String, Value)> = meshes
-            .map(|it| (it.name.clone(), Value::from(Serde(it))))
-            .collect();
+        let meshes: Vec<(String, Value)> =
+            meshes.map(|it| (it.name.clone(), Value::from(Serde(it)))).collect();
         let all = |of: &[(String, Value)]| of.iter().map(|(_, it)| it.clone()).collect::<Value>();
         Values {
             shared: context! {
@@ -51,10 +47,7 @@ impl Facts {
 
 impl ContextTarget<usize> {
     fn with_sources(self, sources: &[Value]) -> ContextTarget<Value> {
-        let used = self
-            .sources
-            .iter()
-            .filter_map(|&it| sources.get(it).cloned());
+        let used = self.sources.iter().filter_map(|&it| sources.get(it).cloned());
         ContextTarget {
             sources: used.collect(),
             name: self.name,

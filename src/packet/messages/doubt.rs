@@ -70,16 +70,9 @@ fn range_owner(fabric: &Fabric, at: At, claims: &[TunnelClaim], range: Cidr) -> 
     let message = format!(
         "{range} on {here} belongs to {}{}, depending on which was applied last",
         joined(names, "or"),
-        if claims.len() == 1 {
-            " or to no Peer"
-        } else {
-            ""
-        }
+        if claims.len() == 1 { " or to no Peer" } else { "" }
     );
-    let places = claims
-        .iter()
-        .take(LABELLED)
-        .map(|it| place(fabric, at, *it));
+    let places = claims.iter().take(LABELLED).map(|it| place(fabric, at, *it));
     Finding::new(&rule::AMBIGUOUS, message)
         .at_each(places.map(|it| (it, "claims the range")))
         .help("keep the range in one Peer only")
@@ -87,9 +80,7 @@ fn range_owner(fabric: &Fabric, at: At, claims: &[TunnelClaim], range: Cidr) -> 
 
 /// Reports that the kernel refuses the route to a range of a Peer.
 fn refused_range(peer: &ClusterPeer, index: usize, here: &str) -> Finding {
-    let range = peer
-        .share()
-        .and_then(|it| it.translation.allowed_ips.get(index));
+    let range = peer.share().and_then(|it| it.translation.allowed_ips.get(index));
     let message = format!(
         "the kernel refuses the route {} of the Peer {}: Kilo stops there, so other routes of \
          {here} may be missing",
@@ -106,10 +97,8 @@ fn refused_range(peer: &ClusterPeer, index: usize, here: &str) -> Finding {
 
 /// Reports that the kernel refuses a route to another node of the cluster itself.
 fn refused_segment(fabric: &Fabric, at: At, here: &str, route: &Route) -> Finding {
-    let gateway = route
-        .gateway
-        .or(route.source)
-        .map_or_else(String::new, |it| format!(" via {it}"));
+    let gateway =
+        route.gateway.or(route.source).map_or_else(String::new, |it| format!(" via {it}"));
     let message = format!(
         "the kernel refuses the route to {}{gateway} that Kilo sets on {}: Kilo stops there, so other routes of {here} \
          may be missing",
@@ -147,23 +136,17 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
     if let Some(upset) = upset(fabric, at) {
         return Some(upset);
     }
-    let contest = peers
-        .iter()
-        .find_map(|it| match site.model.peers[*it].standing {
-            PeerStanding::Contested(_, number) => Some(&site.model.contests[number]),
-            _ => None,
-        });
+    let contest = peers.iter().find_map(|it| match site.model.peers[*it].standing {
+        PeerStanding::Contested(_, number) => Some(&site.model.contests[number]),
+        _ => None,
+    });
     if let Some(contest) = contest {
         return Some(rivals(site, contest));
     }
     let twin = peers.iter().find(|it| site.has_own_key(**it))?;
     let peer = &site.model.peers[*twin];
     let key = site.model.key(Tunnel::Peer(*twin));
-    let node = site
-        .model
-        .topology
-        .nodes
-        .position(|it| it.kilo.key == key)?;
+    let node = site.model.topology.nodes.position(|it| it.kilo.key == key)?;
     let message = format!(
         "the Peer {} has the key of {}, a node of the same cluster",
         peer.applied.name,
@@ -205,7 +188,5 @@ fn rivals(site: &Site, contest: &Contest) -> Finding {
         ),
     };
     let places = rivals.iter().take(LABELLED).map(|it| it.place());
-    Finding::new(&rule::AMBIGUOUS, message)
-        .at_each(places.map(|it| (it, "one of them")))
-        .help(help)
+    Finding::new(&rule::AMBIGUOUS, message).at_each(places.map(|it| (it, "one of them"))).help(help)
 }

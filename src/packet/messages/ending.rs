@@ -13,21 +13,12 @@ use crate::packet::{Ending, Goal, Packet, Unaccepted, rule};
 
 /// Returns how a way ends and what to do about it, unless the packet is delivered.
 pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Finding> {
-    let failed = FailedPacket {
-        fabric,
-        packet,
-        ending,
-    };
+    let failed = FailedPacket { fabric, packet, ending };
     Some(match ending {
         Ending::Delivered => return None,
         Ending::LocalShadow { at, range } => local_shadow(fabric, packet, *at, *range),
         Ending::NoRoute { at } => no_route(failed, *at),
-        Ending::StolenBy {
-            at,
-            claim,
-            range,
-            thief,
-        } => {
+        Ending::StolenBy { at, claim, range, thief } => {
             let (at, claim, range) = (*at, *claim, *range);
             stolen_by(failed, &ChosenRange { at, claim, range }, *thief)
         }
@@ -36,20 +27,11 @@ pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Findi
             unknown_key(failed, &ChosenRange { at, claim, range })
         }
         Ending::NotAccepted { by, why } => not_accepted(failed, *by, *why),
-        Ending::NoInitiator {
-            from,
-            peer,
-            to,
-            back,
-        } => no_initiator(fabric, *from, *peer, *to, *back),
+        Ending::NoInitiator { from, peer, to, back } => {
+            no_initiator(fabric, *from, *peer, *to, *back)
+        }
         Ending::Flapping { at, peer, other } => flapping(fabric, *at, *peer, *other),
-        Ending::Loops {
-            at,
-            peer,
-            address,
-            range,
-            claim,
-        } => {
+        Ending::Loops { at, peer, address, range, claim } => {
             let (at, claim, range) = (*at, *claim, *range);
             loops(fabric, *peer, *address, &ChosenRange { at, claim, range })
         }
@@ -85,11 +67,9 @@ fn local_shadow(fabric: &Fabric, packet: &Packet, at: At, range: Option<Cidr>) -
     if owner == Some(Owner::Services) {
         entry = entry.key("serviceCIDR");
     }
-    Finding::new(&rule::LOCAL_SHADOW, message)
-        .at(Some(entry), "also uses the address")
-        .help(
-            "give one of the two clusters other addresses: linked clusters cannot share addresses",
-        )
+    Finding::new(&rule::LOCAL_SHADOW, message).at(Some(entry), "also uses the address").help(
+        "give one of the two clusters other addresses: linked clusters cannot share addresses",
+    )
 }
 
 fn no_route(failed: FailedPacket, at: At) -> Finding {
@@ -158,14 +138,8 @@ fn without_range(failed: FailedPacket, at: At) -> Finding {
                 called(fabric, goal)
             ),
         )
-        .at(
-            peer.place().key("spec").key("allowedIPs"),
-            "lacks the address",
-        ),
-        None => Finding::new(
-            &rule::NO_ROUTE,
-            format!("no Peer of {cluster} contains {to}"),
-        ),
+        .at(peer.place().key("spec").key("allowedIPs"), "lacks the address"),
+        None => Finding::new(&rule::NO_ROUTE, format!("no Peer of {cluster} contains {to}")),
     }
 }
 

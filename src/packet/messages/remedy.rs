@@ -38,10 +38,7 @@ impl FailedPacket<'_, '_> {
         let file = files.iter().find(|it| it.content.is_broken())?;
         Some((
             format!("{} cannot be read", Quoted(&file.source)),
-            format!(
-                "delete {}, then run `clustermesh render`",
-                Quoted(&file.source)
-            ),
+            format!("delete {}, then run `clustermesh render`", Quoted(&file.source)),
         ))
     }
 

@@ -16,13 +16,7 @@ pub fn step(fabric: &Fabric, packet: &Packet, step: &Step) -> String {
             called(fabric, packet.from),
             called(fabric, *to)
         ),
-        Step::Selected {
-            by,
-            range,
-            peer,
-            receiver,
-            ..
-        } => format!(
+        Step::Selected { by, range, peer, receiver, .. } => format!(
             "{} routes {} (by {range}) to the Peer {}, the key of {}",
             called(fabric, *by),
             packet.destination,
@@ -30,10 +24,9 @@ pub fn step(fabric: &Fabric, packet: &Packet, step: &Step) -> String {
             called(fabric, *receiver)
         ),
         Step::Dialled { by, endpoint, .. } => match endpoint {
-            Some(endpoint) => format!(
-                "{} dials {endpoint} to open the tunnel",
-                called(fabric, *by)
-            ),
+            Some(endpoint) => {
+                format!("{} dials {endpoint} to open the tunnel", called(fabric, *by))
+            }
             None => "through the existing tunnel".to_owned(),
         },
         Step::Accepted { by, range, .. } => format!(
@@ -84,16 +77,8 @@ fn arrived(fabric: &Fabric, packet: &Packet, at: At) -> String {
 pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
     let mut premises = Vec::new();
     match step {
-        Step::Dialled {
-            by,
-            endpoint,
-            assumes,
-        } => {
-            premises.extend(
-                endpoint
-                    .as_ref()
-                    .and_then(|it| of_endpoint(fabric, *by, it)),
-            );
+        Step::Dialled { by, endpoint, assumes } => {
+            premises.extend(endpoint.as_ref().and_then(|it| of_endpoint(fabric, *by, it)));
             premises.extend(assumes.iter().filter_map(|it| unseen(fabric, *it)));
         }
         Step::Arrived { at } => {
@@ -125,12 +110,7 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
 }
 
 fn of_location(fabric: &Fabric, unencapsulated: Unencapsulated) -> String {
-    let Unencapsulated {
-        leader,
-        node,
-        peer,
-        range,
-    } = unencapsulated;
+    let Unencapsulated { leader, node, peer, range } = unencapsulated;
     format!(
         "Kilo does not encapsulate packets from {} to {} (`--encapsulate=never`), whose LAN the Peer {} \
          takes with {range}",

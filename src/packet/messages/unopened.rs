@@ -16,20 +16,15 @@ fn missed(fabric: &Fabric, at: At, peer: PeerId, other: At) -> String {
     let site = fabric.site(at.site);
     let name = peer_of(fabric, at.site, peer);
     match site.model.endpoint(Tunnel::Peer(peer)) {
-        None => match site
-            .model
-            .share(peer)
-            .and_then(|it| it.translation.endpoint.as_ref())
-        {
+        None => match site.model.share(peer).and_then(|it| it.translation.endpoint.as_ref()) {
             Some(placeholder) => format!(
                 "{placeholder} of the Peer {name} is the placeholder for nodes without an endpoint"
             ),
             None => format!("the Peer {name} has no endpoint"),
         },
-        Some(it) => format!(
-            "{it} in the Peer {name} is not an address of {}",
-            called(fabric, other)
-        ),
+        Some(it) => {
+            format!("{it} in the Peer {name} is not an address of {}", called(fabric, other))
+        }
     }
 }
 
@@ -81,10 +76,7 @@ pub(super) fn flapping(fabric: &Fabric, at: At, peer: PeerId, other: At) -> Find
          this each time because the Peer has no `persistentKeepalive`"
     );
     Finding::new(&rule::FLAPPING, message)
-        .at(
-            endpoint(fabric, at, peer),
-            "differs from its current address",
-        )
+        .at(endpoint(fabric, at, peer), "differs from its current address")
         .help(format!(
             "set `persistentKeepalive: 25` in the Peer {name}, or give it the endpoint of {there}"
         ))
@@ -103,10 +95,7 @@ pub(super) fn loops(
     let endpoint = site.model.endpoint(tunnel_of);
     let dialled = endpoint.filter(|it| it.address() == Some(address));
     let (here, name) = (called(fabric, at), peer_of(fabric, at.site, peer));
-    let inside = format!(
-        "which is in {range} of {}",
-        tunnel(fabric, at.site, claim.tunnel)
-    );
+    let inside = format!("which is in {range} of {}", tunnel(fabric, at.site, claim.tunnel));
     let message = if let (None, Some(holder)) = (dialled, holder) {
         format!(
             "{here} cannot dial {} ({}) and would answer it at {address}, {inside}, so the answers \

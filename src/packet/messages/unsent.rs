@@ -61,13 +61,10 @@ fn undeclared(
         let message = format!("{address} is not an address that is routed between clusters");
         return Finding::new(rule, message).help("give the address of a pod, a node or a Service");
     }
-    let owner = fabric.sites.iter().find(|it| {
-        it.entry
-            .networks
-            .all()
-            .iter()
-            .any(|range| range.cidr.holds(address))
-    });
+    let owner = fabric
+        .sites
+        .iter()
+        .find(|it| it.entry.networks.all().iter().any(|range| range.cidr.holds(address)));
     if let (Some(name), Some(owner)) = (cluster, owner) {
         let message = format!(
             "{address} is in no range that {name} declares, but in one of {}",
@@ -93,9 +90,7 @@ fn undeclared(
         );
     };
     let (text, help) = remedy(entry);
-    Finding::new(rule, message)
-        .at(Some(entry.place.clone()), text)
-        .help(help)
+    Finding::new(rule, message).at(Some(entry.place.clone()), text).help(help)
 }
 
 /// Returns whether a mesh may declare an address: not those of one machine or one link, and no multicast.
@@ -157,9 +152,5 @@ fn unassigned(fabric: &Fabric, address: IpAddr, cluster: &str) -> Option<Finding
     );
     let help = format!("if a node has it now, run `clustermesh snapshot {cluster}`");
     let finding = Finding::new(&rule::UNASSIGNED_ADDRESS, message);
-    Some(
-        finding
-            .at(Some(range.place.clone()), "declared here")
-            .help(help),
-    )
+    Some(finding.at(Some(range.place.clone()), "declared here").help(help))
 }

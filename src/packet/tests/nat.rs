@@ -24,9 +24,7 @@ fn lab(roaming: &str, dialled: &str) -> Lab {
 fn endings(lab: &Lab, from: &str, to: &str, class: AddressClass) -> [String; 2] {
     [(from, to), (to, from)].map(|(from, to)| {
         let text = lab.trace_of(from, to, Some(class));
-        let ending = text
-            .lines()
-            .find(|it| !it.starts_with(' ') && it.contains(": "));
+        let ending = text.lines().find(|it| !it.starts_with(' ') && it.contains(": "));
         ending.unwrap().split(':').next().unwrap().to_owned()
     })
 }

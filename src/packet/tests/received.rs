@@ -66,10 +66,7 @@ fn one_range_is_that_of_a_node_and_of_a_peer() {
 fn two_peers_of_one_key_are_one_or_the_other() {
     let twice = |path| {
         let key = if path == "west" { "A" } else { "C" };
-        let spec = format!(
-            "allowedIPs: [10.9.9.0/24], publicKey: {}",
-            crate::testing::key(key)
-        );
+        let spec = format!("allowedIPs: [10.9.9.0/24], publicKey: {}", crate::testing::key(key));
         lab().add(path, "again", &spec)
     };
     insta::assert_snapshot!(twice("west").trace("west/m1", "east/n1"), @"
@@ -93,9 +90,7 @@ fn what_arrives_whichever_of_two_peers_is_there_arrives() {
         let key = crate::testing::key("A");
         let endpoint = format!("endpoint: {{ dnsOrIP: {{ ip: {endpoint} }}, port: 51820 }}");
         let spec = format!("allowedIPs: [{ranges}], publicKey: {key}, {endpoint}");
-        let finding = lab()
-            .add("west", "again", &spec)
-            .trace("west/m1", "east/n1");
+        let finding = lab().add("west", "again", &spec).trace("west/m1", "east/n1");
         let mut lines = finding.lines().rev();
         let verdict = lines.find(|it| !it.starts_with(' ')).unwrap();
         verdict.split(':').next().unwrap().to_owned()
@@ -339,10 +334,7 @@ fn a_peer_takes_the_lan_over_which_a_leader_reaches_the_others() {
     ");
     // The leader needs no route to itself.
     let to_leader = lab.trace("east/n1", "west/192.168.2.1");
-    assert!(
-        to_leader.ends_with("delivered in both directions\n"),
-        "{to_leader}"
-    );
+    assert!(to_leader.ends_with("delivered in both directions\n"), "{to_leader}");
 }
 
 #[test]

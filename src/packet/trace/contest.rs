@@ -31,10 +31,7 @@ impl Fabric<'_> {
         }
         let mut traces = Vec::new();
         for &by in &contest.peers {
-            let won = Won {
-                contest: number,
-                by,
-            };
+            let won = Won { contest: number, by };
             let tried = self.after(at.site, won).exchange(trace.packet);
             if !tried.is_delivered() {
                 return None;
@@ -52,10 +49,8 @@ fn contest(site: &Site, doubt: &Doubt) -> Option<ContestId> {
         Doubt::Range { claims, .. } => claims.iter().filter_map(TunnelClaim::peer).collect(),
         Doubt::Key { .. } | Doubt::Refused(_) | Doubt::Leader => return None,
     };
-    peers
-        .into_iter()
-        .find_map(|peer| match site.model.peers[peer].standing {
-            PeerStanding::Contested(_, number) => Some(number),
-            _ => None,
-        })
+    peers.into_iter().find_map(|peer| match site.model.peers[peer].standing {
+        PeerStanding::Contested(_, number) => Some(number),
+        _ => None,
+    })
 }

@@ -111,12 +111,7 @@ pub struct EndFinder<'f, 'a> {
 
 impl From<End> for NamedEnd {
     fn from(end: End) -> Self {
-        Self {
-            end,
-            others: Vec::new(),
-            port: None,
-            is_picked: false,
-        }
+        Self { end, others: Vec::new(), port: None, is_picked: false }
     }
 }
 
@@ -127,10 +122,7 @@ impl NamedEnd {
             return None;
         }
         let first = ends.remove(0);
-        Some(Self {
-            others: ends,
-            ..Self::from(first)
-        })
+        Some(Self { others: ends, ..Self::from(first) })
     }
 
     /// Chooses addresses of one family for a packet between two ends.
@@ -138,16 +130,11 @@ impl NamedEnd {
     /// # Errors
     /// The ends have none.
     pub fn pair(from: &mut Self, to: &mut Self) -> Result<(), NoEnd> {
-        let pairs = from
-            .all()
-            .flat_map(|from| to.all().map(move |to| (from, to)));
+        let pairs = from.all().flat_map(|from| to.all().map(move |to| (from, to)));
         let is_alike = |(from, to): &(End, End)| family(from.address) == family(to.address);
         let alike = { pairs }.find(is_alike);
         let Some(found) = alike else {
-            return Err(NoEnd::Families {
-                from: from.end,
-                to: to.end,
-            });
+            return Err(NoEnd::Families { from: from.end, to: to.end });
         };
         (from.end, to.end) = found;
         Ok(())
@@ -161,10 +148,7 @@ impl NamedEnd {
 impl<'f, 'a> EndFinder<'f, 'a> {
     /// Returns a finder for these clusters.
     pub fn new(fabric: &'f Fabric<'a>) -> Self {
-        Self {
-            fabric,
-            of_clusters: BTreeMap::new(),
-        }
+        Self { fabric, of_clusters: BTreeMap::new() }
     }
 
     /// Finds the end that a text names: `cluster`, `cluster/node`, `cluster/address` or an address, each
@@ -197,25 +181,18 @@ impl<'f, 'a> EndFinder<'f, 'a> {
             let found = self.of_address(address)?;
             return Ok(NamedEnd { port, ..found });
         };
-        let site = self
-            .fabric
-            .site_named(cluster)
-            .ok_or_else(|| NoEnd::Cluster(cluster.to_owned()))?;
+        let site =
+            self.fabric.site_named(cluster).ok_or_else(|| NoEnd::Cluster(cluster.to_owned()))?;
         if let Some((address, port)) = address(rest)? {
             let found = self.at(site, address)?;
             return Ok(NamedEnd { port, ..found });
         }
         let node = self.fabric.site(site).node_named(rest);
-        let node = node.ok_or_else(|| NoEnd::Node {
-            cluster: cluster.to_owned(),
-            node: rest.to_owned(),
-        })?;
+        let node =
+            node.ok_or_else(|| NoEnd::Node { cluster: cluster.to_owned(), node: rest.to_owned() })?;
         let class = class.unwrap_or(AddressClass::Pod);
         let ends = of_node(self.fabric, At { site, node }, class).collect();
-        NamedEnd::first_of(ends).ok_or_else(|| NoEnd::NoAddress {
-            node: text.to_owned(),
-            class,
-        })
+        NamedEnd::first_of(ends).ok_or_else(|| NoEnd::NoAddress { node: text.to_owned(), class })
     }
 
     fn of_cluster(&mut self, site: SiteId, class: AddressClass) -> Result<NamedEnd, NoEnd> {
@@ -230,37 +207,27 @@ impl<'f, 'a> EndFinder<'f, 'a> {
             node: self.fabric.site(site).cluster.to_string(),
             class,
         })?;
-        let found = NamedEnd {
-            is_picked: found.end.owner.node().is_some(),
-            ..found
-        };
+        let found = NamedEnd { is_picked: found.end.owner.node().is_some(), ..found };
         self.of_clusters.insert((site, class), found.clone());
         Ok(found)
     }
 
     fn of_address(&self, address: IpAddr) -> Result<NamedEnd, NoEnd> {
         let sites = self.fabric.sites.numbered();
-        let (found, missed): (Vec<_>, Vec<_>) = sites
-            .map(|(site, _)| self.at(site, address))
-            .partition(Result::is_ok);
+        let (found, missed): (Vec<_>, Vec<_>) =
+            sites.map(|(site, _)| self.at(site, address)).partition(Result::is_ok);
         let mut found: Vec<NamedEnd> = found.into_iter().flatten().collect();
         let Some(one) = found.pop() else {
             let mut missed = missed.into_iter().filter_map(Result::err);
             let unassigned = missed.find(|it| matches!(it, NoEnd::Unassigned { .. }));
-            return Err(unassigned.unwrap_or(NoEnd::Nobody {
-                address,
-                cluster: None,
-            }));
+            return Err(unassigned.unwrap_or(NoEnd::Nobody { address, cluster: None }));
         };
         if found.is_empty() {
             return Ok(one);
         }
         let all = found.iter().chain([&one]);
         let clusters = all.map(|it| self.fabric.site(it.end.site).cluster.to_string());
-        Err(NoEnd::Several {
-            address,
-            clusters: clusters.collect(),
-        })
+        Err(NoEnd::Several { address, clusters: clusters.collect() })
     }
 
     fn at(&self, number: SiteId, address: IpAddr) -> Result<NamedEnd, NoEnd> {
@@ -272,17 +239,10 @@ impl<'f, 'a> EndFinder<'f, 'a> {
             }
             Some(owner) => owner,
             None => {
-                return Err(NoEnd::Nobody {
-                    address,
-                    cluster: Some(cluster),
-                });
+                return Err(NoEnd::Nobody { address, cluster: Some(cluster) });
             }
         };
-        Ok(NamedEnd::from(End {
-            site: number,
-            owner,
-            address,
-        }))
+        Ok(NamedEnd::from(End { site: number, owner, address }))
     }
 }
 
@@ -319,11 +279,7 @@ fn whole(fabric: &Fabric, number: SiteId, class: AddressClass) -> Vec<End> {
         let pieces = site.owned().pieces(Span::new(range)).into_iter();
         let mut addresses = pieces.map(|piece| second(piece.span));
         let address = addresses.find(|it| site.owner(*it) == Some(owner))?;
-        Some(End {
-            site: number,
-            owner,
-            address,
-        })
+        Some(End { site: number, owner, address })
     }))
 }
 
@@ -350,11 +306,7 @@ fn of_node(fabric: &Fabric, at: At, class: AddressClass) -> impl Iterator<Item =
     let pods = of_pods.into_iter().flatten();
     let pods = pods.map(move |it| (Owner::Pods(at.node), it));
     let itself = of_itself.flatten().map(|it| (Owner::Node(at.node), it));
-    pods.chain(itself).map(move |(owner, address)| End {
-        site: at.site,
-        owner,
-        address,
-    })
+    pods.chain(itself).map(move |(owner, address)| End { site: at.site, owner, address })
 }
 
 /// Reads an address, which may have a port: `10.0.0.1`, `10.0.0.1:443`, `fd00::1` or `[fd00::1]:443`.

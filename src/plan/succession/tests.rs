@@ -9,8 +9,7 @@ fn carriers_of(sizes: &[usize], parts: usize, there: u32) -> Vec<usize> {
         .iter()
         .map(|size| {
             let tier = numbers.by_ref().take(*size);
-            tier.map(|it| Some(it).filter(|it| there >> it & 1 == 1))
-                .collect()
+            tier.map(|it| Some(it).filter(|it| there >> it & 1 == 1)).collect()
         })
         .collect();
     carriers(&tiers, parts)
@@ -27,13 +26,11 @@ fn most_moved(sizes: &[usize], parts: usize) -> Vec<usize> {
     let count = |there: u32| usize::try_from(there.count_ones()).unwrap();
     let every = 1u32 << all;
     let chosen: Vec<Vec<usize>> = (0..every)
-        .map(|there| {
-            if count(there) < parts {
-                Vec::new()
-            } else {
-                carriers_of(sizes, parts, there)
-            }
-        })
+        .map(
+            |there| {
+                if count(there) < parts { Vec::new() } else { carriers_of(sizes, parts, there) }
+            },
+        )
         .collect();
     let mut most = vec![0; all - parts];
     for there in (0..every).filter(|it| parts < count(*it)) {

@@ -11,14 +11,7 @@ fn a_target_gets_what_lies_wholly_in_its_list() {
     let fields = format!("{A}, serviceCIDR: 10.101.0.0/16");
     let plan_with = |accepted: &str| {
         let taking = format!("{B}, acceptedNetworks: [{accepted}]");
-        report(
-            FULL,
-            &[
-                ("u", &fields, NODE_A),
-                ("v", &taking, NODE_B),
-                ("w", C, NODE_C),
-            ],
-        )
+        report(FULL, &[("u", &fields, NODE_A), ("v", &taking, NODE_B), ("w", C, NODE_C)])
     };
     insta::assert_snapshot!(plan_with("10.1.0.0/16, 10.3.1.0/25, 10.203.0.0/16, 10.101.0.0/17, 10.101.128.0/17"), @"
     u:
@@ -99,11 +92,7 @@ a3 pod=10.1.3.0/24 wg=10.201.0.3/16 key=D external=198.18.113.3";
 fn targets_that_take_the_same_share_a_block() {
     let taking = |fields: &str| format!("{fields}, acceptedNetworks: [10.1.0.0/16]");
     let (b, c) = (taking(B), taking(C));
-    let clusters = [
-        ("u", A, NODE_A),
-        ("v", b.as_str(), NODE_B),
-        ("w", c.as_str(), NODE_C),
-    ];
+    let clusters = [("u", A, NODE_A), ("v", b.as_str(), NODE_B), ("w", c.as_str(), NODE_C)];
     let meshes = testing::meshes(&mesh_text("m", FULL, &clusters));
     let snapshots = snapshots(&clusters);
     let fleet = Fleet::new(&meshes, &snapshots).unwrap();

@@ -164,10 +164,7 @@ fn no_node_decides_what_a_range_of_a_flat_list_is_for() {
     for anchors in [named, gone] {
         let before = given_flat("podCIDRs: Declared", pools, anchors, NODES);
         // `y1` claims an address in the pool of the other location, or pods in the services.
-        for (own, claimed) in [
-            ("10.9.1.1/24", "10.1.77.77/24"),
-            ("10.1.2.0/24", "10.50.7.0/24"),
-        ] {
+        for (own, claimed) in [("10.9.1.1/24", "10.1.77.77/24"), ("10.1.2.0/24", "10.50.7.0/24")] {
             let claim = NODES.replace(own, claimed);
             let after = given_flat("podCIDRs: Declared", pools, anchors, &claim);
             assert_eq!(of_others(&after), of_others(&before), "{claimed}");
@@ -177,12 +174,7 @@ fn no_node_decides_what_a_range_of_a_flat_list_is_for() {
     let services_first = "10.50.0.0/16, 10.1.0.0/16, 10.201.0.0/16";
     let anchors = "{ ranges: [10.50.0.0/16, 10.201.0.0/16], nodes: [x1] }";
     let claim = NODES.replace("10.201.0.2/16", "10.50.0.7/16");
-    let given = given_flat(
-        "wireguardAddresses: Carrier",
-        services_first,
-        anchors,
-        &claim,
-    );
+    let given = given_flat("wireguardAddresses: Carrier", services_first, anchors, &claim);
     insta::assert_snapshot!(given, @"
     m--u--x1 10.1.0.0/24 10.1.1.0/24 10.1.3.0/24 10.201.0.1/32 10.50.0.0/16 10.201.0.0/16
     m--u--y1 10.1.2.0/24 10.50.0.7/32
@@ -241,9 +233,7 @@ fn a_target_that_accepts_less_gets_what_it_accepts_by_node() {
 
 #[test]
 fn a_cluster_behind_nat_carries_its_pods_too() {
-    let nodes = NODES
-        .replace("external=198.18.113.1 ", "")
-        .replace("external=198.18.113.4 ", "");
+    let nodes = NODES.replace("external=198.18.113.1 ", "").replace("external=198.18.113.4 ", "");
     let fields = format!("advertise: {{ podCIDRs: Declared }}, persistentKeepalive: 25, {ANCHORS}");
     insta::assert_snapshot!(given(&fields, "", &nodes), @"
       m--u--x1 10.1.0.0/16 10.201.0.1/32 10.9.0.1/32 10.9.0.2/32 10.9.0.3/32

@@ -62,10 +62,7 @@ fn a_range_is_spread_over_as_many_as_there_are() {
 fn a_range_too_narrow_is_spread_as_far_as_it_goes() {
     let fields = format!("{A}, additionalCIDRs: [10.111.0.9/32], anchors: [{{ count: 2 }}]");
     let report = report(FULL, &[("u", &fields, NODES), ("v", B, NODE_B)]);
-    assert!(
-        report.contains("FewerAnchors 10.111.0.9/32 1/2 narrow=true"),
-        "{report}"
-    );
+    assert!(report.contains("FewerAnchors 10.111.0.9/32 1/2 narrow=true"), "{report}");
     assert!(report.contains("10.201.0.1/32 10.111.0.9/32\n"), "{report}");
 }
 
@@ -75,10 +72,7 @@ fn who_is_left_out_somewhere_does_not_carry_there() {
     let declaring = format!("{C}, additionalCIDRs: [198.18.113.1/32]");
     let c = "c pod=10.3.1.0/24 wg=10.203.0.1/16 key=E external=198.18.200.3";
     let b = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.200.2";
-    let report = report(
-        FULL,
-        &[("u", &fields, NODES), ("v", B, b), ("w", &declaring, c)],
-    );
+    let report = report(FULL, &[("u", &fields, NODES), ("v", B, b), ("w", &declaring, c)]);
     insta::assert_snapshot!(report, @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32
@@ -109,10 +103,7 @@ a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C external=198.18.113.2";
         report.contains("u--a1 10.1.1.0/24 10.201.0.1/32 192.168.1.1/32 192.168.1.0/32\n"),
         "{report}"
     );
-    assert!(
-        report.contains("u--a2 10.1.2.0/24 10.201.0.2/32\n"),
-        "{report}"
-    );
+    assert!(report.contains("u--a2 10.1.2.0/24 10.201.0.2/32\n"), "{report}");
 }
 
 /// Returns the node of `u` whose Peer in `v` has a range, and what is reported about it.
@@ -122,9 +113,7 @@ fn carrier(ranges: &str, nodes: &str) -> (String, String) {
     let report = report(FULL, &[("u", &fields, nodes), ("v", B, node)]);
     let of_target = report.split_once("v:\n").unwrap().1;
     let mut lines = of_target.lines();
-    let line = lines
-        .find(|it| it.split(' ').any(|it| it == ranges))
-        .unwrap();
+    let line = lines.find(|it| it.split(' ').any(|it| it == ranges)).unwrap();
     let name = line.trim().split(' ').next().unwrap().to_owned();
     let cuts = of_target.lines().filter(|it| it.starts_with("u in v: "));
     (name, cuts.collect::<Vec<_>>().join("\n"))
@@ -151,33 +140,22 @@ fn a_range_goes_to_those_on_whose_lan_it_lies_if_two_stand_there() {
         assert_eq!((carrier.as_str(), cuts.as_str()), ("m--u--a2", ""));
     }
     // An endpoint that is forced on both does not prove that they are there.
-    let forced = three(
-        "force-internal-ip=10.30.0.2/24",
-        "force-internal-ip=10.30.0.3/24",
-    );
+    let forced = three("force-internal-ip=10.30.0.2/24", "force-internal-ip=10.30.0.3/24");
     let (first, cuts) = carrier("10.30.0.0/24", &forced);
     assert_eq!(first, "m--u--a1");
-    assert!(
-        cuts.contains("DistantAnchor 10.30.0.0/24 a2 of a2, by a1"),
-        "{cuts}"
-    );
+    assert!(cuts.contains("DistantAnchor 10.30.0.0/24 a2 of a2, by a1"), "{cuts}");
     let (services, _) = carrier("10.101.0.0/16", &three(kilo[0], kilo[1]));
     assert_eq!(services, "m--u--a1");
 }
 
 #[test]
 fn one_node_on_a_lan_does_not_attract_the_range() {
-    for claim in [
-        "internal-ip=10.30.0.2/24",
-        "force-internal-ip=10.30.0.2/16",
-        "internal=10.30.0.2",
-    ] {
+    for claim in
+        ["internal-ip=10.30.0.2/24", "force-internal-ip=10.30.0.2/16", "internal=10.30.0.2"]
+    {
         let (carrier, cuts) = carrier("10.30.0.0/24", &three("internal-ip=192.168.0.2/24", claim));
         assert_eq!(carrier, "m--u--a1");
-        assert!(
-            cuts.contains("DistantAnchor 10.30.0.0/24 a3 of a3, by a1"),
-            "{claim}: {cuts}"
-        );
+        assert!(cuts.contains("DistantAnchor 10.30.0.0/24 a3 of a3, by a1"), "{claim}: {cuts}");
     }
 }
 
@@ -193,11 +171,7 @@ fn a_location_of_one_s_own_attracts_nothing() {
     let two = node("b1", 1, "x", "wg=10.201.0.1/16") + &node("b2", 2, "x", "");
     let liar = |location: &str| node("a", 0, location, "wg=10.201.0.9/16");
     let plan_with = |nodes: &str| carrier("10.101.0.0/16", nodes).0;
-    assert_eq!(
-        plan_with(&(two.clone() + &liar("y"))),
-        "m--u--a",
-        "one of two is half"
-    );
+    assert_eq!(plan_with(&(two.clone() + &liar("y"))), "m--u--a", "one of two is half");
     let three = two + &node("b3", 3, "x", "");
     assert_eq!(plan_with(&(three + &liar("y"))), "m--u--b1");
 }
@@ -228,13 +202,8 @@ fn carriers(anchors: &str, nodes: &str) -> (Vec<String>, Vec<String>) {
         parts.extend(ranges.map(|it| (it.parse().unwrap(), node.to_owned())));
     }
     parts.sort();
-    let cuts = of_target
-        .lines()
-        .filter_map(|it| it.strip_prefix("u in v: "));
-    (
-        parts.into_iter().map(|it| it.1).collect(),
-        cuts.map(str::to_owned).collect(),
-    )
+    let cuts = of_target.lines().filter_map(|it| it.strip_prefix("u in v: "));
+    (parts.into_iter().map(|it| it.1).collect(), cuts.map(str::to_owned).collect())
 }
 
 const FAR: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.200.2";
@@ -250,25 +219,16 @@ fn a_silent_node_is_no_anchor_while_another_one_can_be() {
     let fallback = "{ nodes: [a1, a3] }";
     assert_eq!(carrier(fallback, &nodes("", "", "")), "a1 ");
     let stale = "UnknownAnchor a1 NotReady(Stale)";
-    assert_eq!(
-        carrier(fallback, &nodes("stale", "", "")),
-        format!("a3 {stale}")
-    );
+    assert_eq!(carrier(fallback, &nodes("stale", "", "")), format!("a3 {stale}"));
     let both = format!("a2 {stale} UnknownAnchor a3 NotReady(Stale)");
     assert_eq!(carrier(fallback, &nodes("stale", "", "stale")), both);
     // Kilo does not count a node without an endpoint of its own.
     let unready = nodes("", "", "").replace("endpoint=198.18.113.1:51820", "");
     assert_eq!(carrier("", &unready), "a2 ");
-    assert_eq!(
-        carrier(fallback, &unready),
-        "a3 UnknownAnchor a1 NotReady(NoEndpoint)"
-    );
+    assert_eq!(carrier(fallback, &unready), "a3 UnknownAnchor a1 NotReady(NoEndpoint)");
     let all = nodes("stale", "stale", "stale");
     assert_eq!(carrier("", &all), "a1 SilentAnchor 10.101.0.0/16 by a1");
-    assert_eq!(
-        carrier("{ nodes: [a3] }", &all),
-        "a3 SilentAnchor 10.101.0.0/16 by a3"
-    );
+    assert_eq!(carrier("{ nodes: [a3] }", &all), "a3 SilentAnchor 10.101.0.0/16 by a3");
     assert_eq!(
         carrier("{ nodes: [a3], count: 2 }", &nodes("stale", "", "stale")),
         "a2 UnknownAnchor a3 NotReady(Stale) FewerAnchors 10.101.0.0/16 1/2 narrow=false"
@@ -299,18 +259,9 @@ fn one_loss_moves_one_part() {
         assert_eq!(carried(&eight, &with(&[lost], "wireguard-ip=")), after);
         assert_eq!(carried(&eight, &without(&[lost])), after);
         assert_eq!(carried("{ count: 8 }", &with(&[lost], "stale")), after);
-        let moved: Vec<&str> = (0..8)
-            .filter(|it| before[*it] != after[*it])
-            .map(|it| before[it].as_str())
-            .collect();
-        assert_eq!(
-            moved,
-            if before.contains(&lost.to_owned()) {
-                vec![lost]
-            } else {
-                vec![]
-            }
-        );
+        let moved: Vec<&str> =
+            (0..8).filter(|it| before[*it] != after[*it]).map(|it| before[it].as_str()).collect();
+        assert_eq!(moved, if before.contains(&lost.to_owned()) { vec![lost] } else { vec![] });
         assert!(!after.contains(&lost.to_owned()));
     }
 }
@@ -330,23 +281,14 @@ fn a_named_anchor_keeps_its_range_whatever_else_a_target_accepts() {
         "10.101.0.0/16, 10.1.0.0/16, 10.201.0.1/32",
     ] {
         let report = anchored(accepted);
-        let anchor = report
-            .lines()
-            .find(|it| it.contains("10.101.0.0/16"))
-            .unwrap();
+        let anchor = report.lines().find(|it| it.contains("10.101.0.0/16")).unwrap();
         assert!(anchor.contains("u--a2 "), "{accepted} {report}");
-        assert!(
-            !report.contains("Anchor") && !report.contains("Rangeless"),
-            "{report}"
-        );
+        assert!(!report.contains("Anchor") && !report.contains("Rangeless"), "{report}");
     }
     // Without a name, the Peer of a node that the target takes something of carries it too.
     let fields = format!("{A}, serviceCIDR: 10.101.0.0/16");
     let taking = format!("{B}, acceptedNetworks: [10.101.0.0/16, 10.1.2.0/24]");
     let nodes = counted(&[("a1", ""), ("a2", "")]);
     let report = report(FULL, &[("u", &fields, &nodes), ("v", &taking, FAR)]);
-    assert!(
-        report.contains("u--a2 10.1.2.0/24 10.101.0.0/16\n"),
-        "{report}"
-    );
+    assert!(report.contains("u--a2 10.1.2.0/24 10.101.0.0/16\n"), "{report}");
 }

@@ -48,18 +48,12 @@ fn networks_elsewhere_stay_and_those_too_wide_are_not_believed() {
         ("10.9.0.0/16", "internal-ip=10.8.0.1/8"),
         ("10.9.0.0/17", "internal-ip=10.9.200.1/15"),
         ("192.168.1.0/24", "internal-ip=-"),
-        (
-            "192.168.1.0/24",
-            "force-internal-ip=- internal-ip=192.168.1.9/24",
-        ),
+        ("192.168.1.0/24", "force-internal-ip=- internal-ip=192.168.1.9/24"),
         ("192.168.1.0/24", ""),
     ] {
         let report = plan_with(range, says);
         assert!(!report.contains("Captured"), "{range} {says}: {report}");
-        assert!(
-            report.contains(&format!(" {range}\n")),
-            "{range} {says}: {report}"
-        );
+        assert!(report.contains(&format!(" {range}\n")), "{range} {says}: {report}");
     }
 }
 
@@ -94,13 +88,7 @@ fn standing(at: &[&str]) -> String {
     let mut nodes = String::new();
     for (number, at) in at.iter().enumerate() {
         let (location, at) = at.split_once(' ').unwrap();
-        let key = [
-            "B",
-            "C",
-            "D",
-            "E",
-            "UllSWVJZUllSWVJZUllSWVJZUllSWVJZUllSWVJZUlk=",
-        ][number];
+        let key = ["B", "C", "D", "E", "UllSWVJZUllSWVJZUllSWVJZUllSWVJZUllSWVJZUlk="][number];
         let _ = writeln!(
             nodes,
             "b{number} pod=10.2.{number}.0/24 wg=10.202.0.{}/16 key={key} external=198.18.113.{} \
@@ -164,9 +152,7 @@ fn a_lan_is_the_cluster_s_if_two_and_more_than_half_of_a_location_stand_on_it() 
         assert_ne!(is_left_out, report.contains("Kept"), "{report}");
         assert_eq!(
             is_left_out,
-            !report
-                .lines()
-                .any(|it| it.contains("  m--u--a") && it.contains("192.168.1.")),
+            !report.lines().any(|it| it.contains("  m--u--a") && it.contains("192.168.1.")),
             "{report}"
         );
         !is_left_out
@@ -176,10 +162,7 @@ fn a_lan_is_the_cluster_s_if_two_and_more_than_half_of_a_location_stand_on_it() 
         let nodes = places.iter().enumerate();
         nodes
             .map(|(number, (location, lan))| {
-                format!(
-                    "{location} {}",
-                    lan.replace(".9/", &format!(".{}/", 20 + number))
-                )
+                format!("{location} {}", lan.replace(".9/", &format!(".{}/", 20 + number)))
             })
             .collect()
     };
@@ -190,42 +173,21 @@ fn a_lan_is_the_cluster_s_if_two_and_more_than_half_of_a_location_stand_on_it() 
     let (full, location) = ("granularity: Full", "granularity: Location");
     for granularity in [full, location] {
         assert!(!is_given_to(granularity, &[("x", on)]), "the only node");
-        assert!(
-            is_given_to(granularity, &[("x", on), ("x", off)]),
-            "one of two"
-        );
-        assert!(
-            !is_given_to(granularity, &[("x", on), ("x", on), ("x", off)]),
-            "two of three"
-        );
+        assert!(is_given_to(granularity, &[("x", on), ("x", off)]), "one of two");
+        assert!(!is_given_to(granularity, &[("x", on), ("x", on), ("x", off)]), "two of three");
     }
-    assert!(!is_given_to(
-        full,
-        &[("x", on), ("x", on), ("x", off), ("x", off)]
-    ));
+    assert!(!is_given_to(full, &[("x", on), ("x", on), ("x", off), ("x", off)]));
+    assert!(is_given_to(location, &[("x", on), ("x", on), ("x", off), ("x", off)]), "half");
+    assert!(is_given_to(location, &[("x", on), ("y", on), ("x", off)]), "one in each location");
     assert!(
-        is_given_to(location, &[("x", on), ("x", on), ("x", off), ("x", off)]),
-        "half"
-    );
-    assert!(
-        is_given_to(location, &[("x", on), ("y", on), ("x", off)]),
-        "one in each location"
-    );
-    assert!(
-        !is_given_to(
-            location,
-            &[("x", on), ("x", on), ("y", off), ("y", off), ("y", off)]
-        ),
+        !is_given_to(location, &[("x", on), ("x", on), ("y", off), ("y", off), ("y", off)]),
         "all of a location"
     );
 }
 
 #[test]
 fn what_people_call_local_no_peer_takes_over() {
-    let nodes = standing(&[
-        "x internal-ip=192.168.9.1/24",
-        "x internal-ip=192.168.9.2/24",
-    ]);
+    let nodes = standing(&["x internal-ip=192.168.9.1/24", "x internal-ip=192.168.9.2/24"]);
     let ranges = "192.168.1.0/24, 192.168.2.7/32, 192.168.4.0/22";
     let local =
         "localNetworks: [192.168.1.0/24, 192.168.2.0/24, 192.168.6.0/24], granularity: Full";
@@ -262,22 +224,13 @@ fn too_many_holes_are_for_most_nodes_to_decide() {
         }
         let (u, v) = (("u", six, source), ("v", own, nodes.as_str()));
         let (first, last) = (report(FULL, &[u, v]), report(FULL, &[v, u]));
-        assert_eq!(
-            first.split_once("v:\n").unwrap().1,
-            last.split_once("v:\n").unwrap().1
-        );
+        assert_eq!(first.split_once("v:\n").unwrap().1, last.split_once("v:\n").unwrap().1);
         last
     };
     let half = plan_with(2);
-    assert!(
-        half.contains(" fd00:50::/48\n") && half.contains("b0 x2 Kept"),
-        "{half}"
-    );
+    assert!(half.contains(" fd00:50::/48\n") && half.contains("b0 x2 Kept"), "{half}");
     let most = plan_with(3);
-    assert!(
-        !most.contains(" fd00:50::/48\n") && most.contains("b0 x3 Withheld"),
-        "{most}"
-    );
+    assert!(!most.contains(" fd00:50::/48\n") && most.contains("b0 x3 Withheld"), "{most}");
 }
 
 #[test]
@@ -296,14 +249,8 @@ fn an_address_far_away_does_not_use_up_the_holes_of_others() {
         "{nodes}b9 pod=10.2.9.0/24 wg=10.202.0.9/16 key=U1NTU1NTU1NTU1NTU1NTU1NTU1NTU1NTU1NTU1NTU1M= external=198.18.113.99"
     );
     let report = report(FULL, &[("u", &fields, NODE_A), ("v", &own, &more)]);
-    assert!(
-        report.contains("Without([Cidr(172.31.0.1/32), Cidr(172.31.0.2/32)])"),
-        "{report}"
-    );
-    assert!(
-        report.contains("Address(172.16.0.1) of b0 x1 Kept"),
-        "{report}"
-    );
+    assert!(report.contains("Without([Cidr(172.31.0.1/32), Cidr(172.31.0.2/32)])"), "{report}");
+    assert!(report.contains("Address(172.16.0.1) of b0 x1 Kept"), "{report}");
 }
 
 #[test]

@@ -85,11 +85,7 @@ a3 pod=10.1.3.0/24 wg=10.201.0.3/16 key=D external=198.18.113.1";
 #[test]
 fn a_node_that_is_dialled_in_what_another_cluster_declares_is_left_out_whoever_ranks_first() {
     let fields = format!("{A}, additionalCIDRs: [198.18.113.2/31]");
-    let (u, v, w) = (
-        ("u", fields.as_str(), NODE_A),
-        ("v", B, NODE_B),
-        ("w", C, NODE_C),
-    );
+    let (u, v, w) = (("u", fields.as_str(), NODE_A), ("v", B, NODE_B), ("w", C, NODE_C));
     let first = report(FULL, &[u, v, w]);
     insta::assert_snapshot!(first, @"
     u:
@@ -106,16 +102,9 @@ fn a_node_that_is_dialled_in_what_another_cluster_declares_is_left_out_whoever_r
     ");
     assert_eq!(report(FULL, &[w, v, u]).matches("LoopingPeer b").count(), 1);
     let apart = report("{ mode: Links, links: [[u, w], [v, w]] }", &[u, v, w]);
-    assert_eq!(
-        apart.matches("LoopingPeer b").count(),
-        1,
-        "only w sees both: {apart}"
-    );
+    assert_eq!(apart.matches("LoopingPeer b").count(), 1, "only w sees both: {apart}");
     let unseen = report("{ mode: Hub, hubs: [u] }", &[u, v, w]);
-    assert!(
-        !unseen.contains("LoopingPeer"),
-        "nobody sees both: {unseen}"
-    );
+    assert!(!unseen.contains("LoopingPeer"), "nobody sees both: {unseen}");
 }
 
 #[test]
@@ -168,10 +157,7 @@ fn where_the_target_s_own_nodes_are_dialled_is_cut_out_whoever_ranks_first() {
     for v in [("v", B, NODE_B), ("v", B, two.as_str())] {
         for clusters in [[v, u], [u, v]] {
             let report = report(FULL, &clusters);
-            assert!(
-                report.contains("10.201.0.1/32 198.18.113.3/32\n"),
-                "{report}"
-            );
+            assert!(report.contains("10.201.0.1/32 198.18.113.3/32\n"), "{report}");
             let cut = "u in v: Captured 198.18.113.2/31: Endpoint(198.18.113.2) of b x1 \
                        Without([Cidr(198.18.113.2/32)])\n";
             assert!(report.contains(cut), "{report}");
@@ -184,27 +170,17 @@ fn where_kilo_dials_a_node_of_the_target_counts_too() {
     let fields = format!("{A}, additionalCIDRs: [172.20.0.0/30]");
     let own = format!("{NODE_B} endpoint=172.20.0.1:51820");
     let report = report(FULL, &[("v", B, &own), ("u", &fields, NODE_A)]);
-    assert!(
-        report.contains(" 10.201.0.1/32 172.20.0.0/32 172.20.0.2/31\n"),
-        "{report}"
-    );
+    assert!(report.contains(" 10.201.0.1/32 172.20.0.0/32 172.20.0.2/31\n"), "{report}");
 }
 
 #[test]
 fn what_a_target_cannot_get_cannot_loop_there() {
     let fields = format!("{A}, additionalCIDRs: [198.18.113.2/32]");
     let accepting = format!("{C}, acceptedNetworks: [10.0.0.0/8]");
-    let clusters = [
-        ("u", fields.as_str(), NODE_A),
-        ("v", B, NODE_B),
-        ("w", &accepting, NODE_C),
-    ];
+    let clusters = [("u", fields.as_str(), NODE_A), ("v", B, NODE_B), ("w", &accepting, NODE_C)];
     let report = report(FULL, &clusters);
     assert!(!report.contains("LoopingPeer"), "{report}");
-    assert!(
-        report.contains("u in w: Unaccepted 198.18.113.2/32"),
-        "{report}"
-    );
+    assert!(report.contains("u in w: Unaccepted 198.18.113.2/32"), "{report}");
 }
 
 /// Two nodes without an endpoint for others, and one with. Kilo itself has endpoints for all of them.

@@ -7,10 +7,7 @@ fn only_joined_clusters_exchange_peers() {
     let with = |fields: &str, state: &str| format!("state: {state}, {fields}");
     let plan = |b: &str, c: &str| {
         let (b, c) = (with(B, b), with(C, c));
-        report(
-            "{}",
-            &[("a", A, NODE_A), ("b", &b, NODE_B), ("c", &c, NODE_C)],
-        )
+        report("{}", &[("a", A, NODE_A), ("b", &b, NODE_B), ("c", &c, NODE_C)])
     };
     insta::assert_snapshot!(plan("Joined", "Joining"), @"
     a:
@@ -38,9 +35,6 @@ fn a_cluster_parts_from_those_that_it_is_linked_to() {
         (target.cluster.as_str(), parted, target.peer_sets.len())
     });
     let parted: Vec<_> = parted.collect();
-    assert_eq!(
-        parted,
-        [("a", vec!["b"], 1), ("b", vec!["a"], 0), ("c", vec![], 1)]
-    );
+    assert_eq!(parted, [("a", vec!["b"], 1), ("b", vec!["a"], 0), ("c", vec![], 1)]);
     assert!(plan.empty().next().is_none() && plan.silent.is_empty());
 }

@@ -16,11 +16,7 @@ pub(super) struct Lot {
 
 impl Lot {
     pub(super) fn from_blocks(blocks: impl Iterator<Item = AddressBlock>) -> Option<Self> {
-        let one = |block| Self {
-            count: 1,
-            first: block,
-            least: block,
-        };
+        let one = |block| Self { count: 1, first: block, least: block };
         blocks.map(one).reduce(Self::and)
     }
 
@@ -57,12 +53,7 @@ impl ClassGroup {
         }
         let groups = groups.into_iter().filter_map(|(class, [parts, wholes])| {
             let lot = Lot::from_blocks(parts.iter().chain(&wholes).copied())?;
-            Some(Self {
-                class,
-                lot,
-                parts,
-                wholes,
-            })
+            Some(Self { class, lot, parts, wholes })
         });
         groups.collect()
     }
@@ -77,7 +68,6 @@ impl ClassGroup {
         let size = if are_alike { self.wholes.len() } else { 1 };
         let wholes = self.wholes.chunks(size.max(1));
         let lots = self.parts.chunks(1).chain(wholes);
-        lots.filter_map(|it| Lot::from_blocks(it.iter().copied()))
-            .collect()
+        lots.filter_map(|it| Lot::from_blocks(it.iter().copied())).collect()
     }
 }

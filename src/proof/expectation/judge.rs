@@ -50,11 +50,7 @@ impl<'c> Grouped<'c> {
                 let blocks = chosen.ready();
                 Lot::from_blocks(blocks.filter(|it| it.span.family == family))
             };
-            let grouped = Self {
-                chosen,
-                ready: FAMILIES.map(of),
-                groups: BTreeMap::new(),
-            };
+            let grouped = Self { chosen, ready: FAMILIES.map(of), groups: BTreeMap::new() };
             (site, grouped)
         });
         grouped.collect()
@@ -93,10 +89,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         for (from, sent) in &mut sent {
             for (to, taken) in &mut taken {
                 if from != to && !sent.chosen.is_empty() && !taken.chosen.is_empty() {
-                    let pair = SitePair {
-                        from: *from,
-                        to: *to,
-                    };
+                    let pair = SitePair { from: *from, to: *to };
                     self.judge(&mut check, pair, sent, taken, &mut proven);
                 }
             }
@@ -277,14 +270,8 @@ fn traces(
     let packets = sources.into_iter().flat_map(move |source| {
         let destinations = destinations.clone().into_iter();
         destinations.filter_map(move |destination| {
-            let sender = AddressBlock {
-                span: source,
-                ..sender
-            };
-            let receiver = AddressBlock {
-                span: destination,
-                ..receiver
-            };
+            let sender = AddressBlock { span: source, ..sender };
+            let receiver = AddressBlock { span: destination, ..receiver };
             packet(pair, sender, receiver)
         })
     });
@@ -295,10 +282,7 @@ fn traces(
 fn packet(pair: SitePair, sender: AddressBlock, receiver: AddressBlock) -> Option<Packet> {
     let node = sender.owner.node()?;
     Some(Packet {
-        from: At {
-            site: pair.from,
-            node,
-        },
+        from: At { site: pair.from, node },
         source: sender.span.first_address(),
         to: receiver.owner.goal(pair.to),
         destination: receiver.span.first_address(),

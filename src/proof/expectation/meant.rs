@@ -18,10 +18,7 @@ pub(super) struct Stock {
 
 impl Stock {
     pub(super) fn new(site: &Site) -> Self {
-        Self {
-            ready: address_blocks(site),
-            unready: of_nodes(site, false),
-        }
+        Self { ready: address_blocks(site), unready: of_nodes(site, false) }
     }
 }
 
@@ -51,18 +48,10 @@ impl<'m> Meant<'m> {
     }
 
     pub(in crate::proof) fn new(selection: &'m Selection, is_sender: bool) -> Self {
-        let mut spans: Vec<Span> = selection
-            .addresses
-            .iter()
-            .map(|it| Span::new(*it))
-            .collect();
+        let mut spans: Vec<Span> = selection.addresses.iter().map(|it| Span::new(*it)).collect();
         spans.sort_by_key(|it| (it.family, it.first, std::cmp::Reverse(it.last)));
         spans.dedup_by(|inner, outer| outer.holds(*inner));
-        Self {
-            selection,
-            spans,
-            is_sender,
-        }
+        Self { selection, spans, is_sender }
     }
 
     /// Returns what is meant of a cluster.

@@ -49,9 +49,6 @@ impl MeantBlocks {
                 chosen.ready.iter().map(|it| it.number).collect()
             })
         };
-        Self {
-            senders: of_side(ExpectationSide::From),
-            receivers: of_side(ExpectationSide::To),
-        }
+        Self { senders: of_side(ExpectationSide::From), receivers: of_side(ExpectationSide::To) }
     }
 }

@@ -42,12 +42,7 @@ fn tell(text: &mut String, report: &Finding) {
     writeln!(text, "  {}", report.message).unwrap();
     for label in &report.labels {
         let place = &label.place;
-        writeln!(
-            text,
-            "    {}#{} {}",
-            place.source, place.pointer, label.text
-        )
-        .unwrap();
+        writeln!(text, "    {}#{} {}", place.source, place.pointer, label.text).unwrap();
     }
     if let Some(help) = &report.help {
         writeln!(text, "    help: {help}").unwrap();
@@ -58,11 +53,7 @@ fn tell(text: &mut String, report: &Finding) {
 fn line() -> Lab {
     Lab::linked(
         "{ mode: Links, links: [[east, west], [west, north]] }",
-        &[
-            ("east", EAST, EAST_NODES),
-            ("west", WEST, WEST_NODES),
-            ("north", NORTH, NORTH_NODES),
-        ],
+        &[("east", EAST, EAST_NODES), ("west", WEST, WEST_NODES), ("north", NORTH, NORTH_NODES)],
     )
 }
 
@@ -209,11 +200,7 @@ fn many_expectations_follow_no_more_packets_than_one() {
         let expectations = expectations::read(&source, &KnownGroups::default()).unwrap();
         line().show(|fabric, _| {
             let reach = Reach::new(fabric, u64::MAX);
-            assert!(
-                check(&reach, &expectations.expectations)
-                    .iter()
-                    .all(Check::holds)
-            );
+            assert!(check(&reach, &expectations.expectations).iter().all(Check::holds));
             fabric.followed().to_string()
         })
     };

@@ -29,11 +29,7 @@ pub(super) struct WinningClaim {
 impl HeldPeer {
     fn new(span: Span, won: WinningClaim) -> Self {
         let WinningClaim { claim, is_certain } = won;
-        Self {
-            span,
-            claim,
-            is_certain,
-        }
+        Self { span, claim, is_certain }
     }
 }
 
@@ -54,12 +50,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         let mut ends = BTreeMap::new();
         let mut add = |key: &[u8; 32], tunnel: Tunnel| {
             for keeper in fabric.holding_sites(key).filter(|it| *it != number) {
-                let none = || Self {
-                    fabric,
-                    site,
-                    keeper,
-                    ends: BTreeSet::new(),
-                };
+                let none = || Self { fabric, site, keeper, ends: BTreeSet::new() };
                 ends.entry(keeper).or_insert_with(none).ends.insert(tunnel);
             }
         };
@@ -89,14 +80,8 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         pieces.filter_map(|piece| {
             let slot = piece.slot?;
             let segments = model.topology.segments.ids();
-            let looked_at = if self.is_alike(slot) {
-                1
-            } else {
-                segments.len()
-            };
-            let found = segments
-                .take(looked_at)
-                .filter_map(|segment| self.holder(segment, slot));
+            let looked_at = if self.is_alike(slot) { 1 } else { segments.len() };
+            let found = segments.take(looked_at).filter_map(|segment| self.holder(segment, slot));
             Some(HeldPeer::new(piece.span, surest(found)?))
         })
     }
@@ -123,16 +108,11 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         while let Some(slot) = next {
             match model.holder(segment, slot) {
                 Some(RangeHolder::Certain(claim)) => {
-                    return self
-                        .has(&claim)
-                        .then_some(WinningClaim { claim, is_certain });
+                    return self.has(&claim).then_some(WinningClaim { claim, is_certain });
                 }
                 Some(RangeHolder::Ambiguous(claims)) => {
                     if let Some(claim) = claims.into_iter().find(|it| self.has(it)) {
-                        return Some(WinningClaim {
-                            claim,
-                            is_certain: false,
-                        });
+                        return Some(WinningClaim { claim, is_certain: false });
                     }
                     // If none of these is there, the next wider range counts.
                     is_certain = false;
@@ -176,18 +156,12 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         let address = span.first_address();
         let segment = self.site.segment(from.node)?;
         let leader = self.site.leader(segment);
-        let sender = At {
-            node: leader.node(),
-            ..from
-        };
+        let sender = At { node: leader.node(), ..from };
         stays(self.site, from, address).ok()?;
         stays(self.site, sender, address).ok()?;
         match keeps(self.site, sender, segment, address) {
             Ok(()) => {}
-            Err(Ending::Ambiguous {
-                doubt: Doubt::Range { claims, .. },
-                ..
-            }) => {
+            Err(Ending::Ambiguous { doubt: Doubt::Range { claims, .. }, .. }) => {
                 // The segment itself is among them, and another node may have the same key.
                 let is_sent = |it: &TunnelClaim| {
                     self.has(it) && self.site.model.is_configured(segment, it.tunnel)

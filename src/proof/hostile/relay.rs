@@ -46,14 +46,7 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
         number: SiteId,
         most: usize,
     ) -> Self {
-        Self {
-            number,
-            most,
-            fabric,
-            ends,
-            thirds: OnceCell::new(),
-            open: OnceCell::new(),
-        }
+        Self { number, most, fabric, ends, thirds: OnceCell::new(), open: OnceCell::new() }
     }
 
     /// Returns the far ends of its tunnels of which another cluster has the keys; nothing without any.
@@ -63,12 +56,7 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
 
     /// Returns all destinations to which its nodes deliver, for any sender.
     pub(super) fn open(&self) -> Arc<BoundedList<OpenWay>> {
-        let open = || {
-            Arc::new(BoundedList::new(
-                self.most,
-                open(self.fabric.site(self.number)),
-            ))
-        };
+        let open = || Arc::new(BoundedList::new(self.most, open(self.fabric.site(self.number))));
         Arc::clone(self.open.get_or_init(open))
     }
 
@@ -80,19 +68,14 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
         ends: &FarEnds,
         believed: &[HeldPeer],
     ) -> BoundedList<Onward> {
-        let thirds = self
-            .thirds
-            .get_or_init(|| self.thirds())
-            .iter()
-            .filter(|it| it.number != ends.keeper);
+        let thirds =
+            self.thirds.get_or_init(|| self.thirds()).iter().filter(|it| it.number != ends.keeper);
         let paths = thirds.map(|third| {
-            let passages = common(believed, &third.taken)
-                .into_iter()
-                .filter_map(|taken| {
-                    let by = self.carrier(ends, third.site, taken)?;
-                    let TakenSource { span, claim } = taken;
-                    Some(RelayedSource { span, by, claim })
-                });
+            let passages = common(believed, &third.taken).into_iter().filter_map(|taken| {
+                let by = self.carrier(ends, third.site, taken)?;
+                let TakenSource { span, claim } = taken;
+                Some(RelayedSource { span, by, claim })
+            });
             Onward {
                 site: third.number,
                 is_linked: links[third.number],
@@ -103,9 +86,8 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
     }
 
     fn thirds(&self) -> Vec<Third<'f, 'a>> {
-        let sent = self.ends[self.number]
-            .iter()
-            .filter(|(_, there)| there.holds().next().is_some());
+        let sent =
+            self.ends[self.number].iter().filter(|(_, there)| there.holds().next().is_some());
         let thirds = sent.map(|(&number, _)| {
             let back = self.ends[number].get(&self.number);
             Third {
@@ -122,15 +104,10 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
     fn carrier(&self, ends: &FarEnds, third: &Site, taken: TakenSource) -> Option<At> {
         let key = third.model.key(taken.claim.tunnel)?;
         let slot = ends.site.model.tunnels.around(taken.span).next()?;
-        self.fabric
-            .holders(&key)
-            .iter()
-            .copied()
-            .filter(|it| it.site == self.number)
-            .find(|at| {
-                let led = ends.site.led(at.node);
-                led.is_some_and(|it| ends.holder(it, slot).is_some())
-            })
+        self.fabric.holders(&key).iter().copied().filter(|it| it.site == self.number).find(|at| {
+            let led = ends.site.led(at.node);
+            led.is_some_and(|it| ends.holder(it, slot).is_some())
+        })
     }
 }
 
@@ -151,10 +128,7 @@ fn common(one: &[HeldPeer], other: &[HeldPeer]) -> Vec<TakenSource> {
     let mut common = Vec::new();
     let (mut left, mut right) = (one.iter().peekable(), other.iter().peekable());
     while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
-        common.extend(a.span.common(b.span).map(|span| TakenSource {
-            span,
-            claim: b.claim,
-        }));
+        common.extend(a.span.common(b.span).map(|span| TakenSource { span, claim: b.claim }));
         let end = |span: Span| (span.family, span.last);
         if end(a.span) < end(b.span) {
             left.next();

@@ -27,19 +27,9 @@ impl<'f, 'a> Rights<'f, 'a> {
     /// Splits addresses by those whose they should be.
     pub(super) fn split(&self, held: Vec<HeldPeer>) -> Vec<Hold> {
         let mut holds: Vec<Hold> = Vec::new();
-        for HeldPeer {
-            span,
-            claim,
-            is_certain,
-        } in held
-        {
+        for HeldPeer { span, claim, is_certain } in held {
             for (span, whose) in self.whose(span) {
-                let next = Hold {
-                    span,
-                    claim,
-                    is_certain,
-                    whose,
-                };
+                let next = Hold { span, claim, is_certain, whose };
                 match holds.last_mut() {
                     Some(last) if last.is_continued_by(&next) => last.span.last = next.span.last,
                     _ => holds.push(next),
@@ -70,11 +60,7 @@ impl<'f, 'a> Rights<'f, 'a> {
                 Some((*number, *site.owned().at(slot).1.first()?))
             })
             .collect();
-        if owners.is_empty() {
-            Whose::Nobody
-        } else {
-            Whose::Others(owners)
-        }
+        if owners.is_empty() { Whose::Nobody } else { Whose::Others(owners) }
     }
 }
 

@@ -21,11 +21,7 @@ const WEST_OF_EAST: &str = "west/m--east.yaml";
 fn line() -> Lab {
     Lab::linked(
         "{ mode: Links, links: [[east, west], [west, north]] }",
-        &[
-            ("east", EAST, EAST_NODES),
-            ("west", WEST, WEST_NODES),
-            ("north", NORTH, NORTH_NODES),
-        ],
+        &[("east", EAST, EAST_NODES), ("west", WEST, WEST_NODES), ("north", NORTH, NORTH_NODES)],
     )
 }
 
@@ -33,9 +29,7 @@ fn line() -> Lab {
 fn counted(open: &BoundedList<OpenWay>) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for open in open.listed() {
-        let kind = open
-            .class()
-            .map_or_else(|| "lans".to_owned(), |it| format!("{it}s"));
+        let kind = open.class().map_or_else(|| "lans".to_owned(), |it| format!("{it}s"));
         *counts.entry(kind).or_default() += 1;
     }
     counts
@@ -53,23 +47,14 @@ fn report(lab: &Lab, cluster: &str) -> String {
                 let shown = holds.listed().iter().map(|it| it.span.to_string());
                 shown.collect::<Vec<_>>().join(" ")
             };
-            writeln!(
-                text,
-                "{name} hears {} far ends",
-                exposure.heard.listed().len()
-            )
-            .unwrap();
+            writeln!(text, "{name} hears {} far ends", exposure.heard.listed().len()).unwrap();
             writeln!(text, "  believes {}", spans(&exposure.believed)).unwrap();
             writeln!(text, "  sends {}", spans(&exposure.attracted)).unwrap();
             writeln!(text, "  opens {:?}", counted(&exposure.open)).unwrap();
             for onward in exposure.onward.listed() {
                 let third = fabric.site(onward.site).cluster;
-                let passages: Vec<String> = onward
-                    .passages
-                    .listed()
-                    .iter()
-                    .map(|it| it.span.to_string())
-                    .collect();
+                let passages: Vec<String> =
+                    onward.passages.listed().iter().map(|it| it.span.to_string()).collect();
                 writeln!(text, "  through to {third}: {passages:?}").unwrap();
             }
         }

@@ -32,12 +32,8 @@ pub fn findings(
 }
 
 fn undeclared(fabric: &Fabric, denied: &DeniedPaths, unallowed: &Unallowed) -> Finding {
-    let Unallowed {
-        classes: (from, to),
-        paths,
-        between: _,
-        example: (pair, [sender, receiver]),
-    } = unallowed;
+    let Unallowed { classes: (from, to), paths, between: _, example: (pair, [sender, receiver]) } =
+        unallowed;
     let [source, destination] = [sender, receiver].map(|it| it.span.first_address());
     let message = format!(
         "{} from {from}s to {to}s of other clusters, such as {source} ({}) to {destination} ({})",
@@ -52,10 +48,7 @@ fn undeclared(fabric: &Fabric, denied: &DeniedPaths, unallowed: &Unallowed) -> F
     let help = "list the paths with `clustermesh verify --undeclared`";
     let help = match exceptions.as_slice() {
         [] => help.to_owned(),
-        all => format!(
-            "{help}; to allow them, add to `exceptions`: {}",
-            quoted(all)
-        ),
+        all => format!("{help}; to allow them, add to `exceptions`: {}", quoted(all)),
     };
     Finding::new(&rule::UNDECLARED_PATH, message)
         .at(denied.place.clone(), "forbidden here")
@@ -103,9 +96,7 @@ fn written(class: AddressClass) -> String {
 }
 
 fn clusters(fabric: &Fabric, sites: impl IntoIterator<Item = SiteId>) -> String {
-    let names = sites
-        .into_iter()
-        .map(|it| fabric.site(it).cluster.to_string());
+    let names = sites.into_iter().map(|it| fabric.site(it).cluster.to_string());
     names.collect::<Vec<_>>().join(", ")
 }
 
@@ -119,10 +110,7 @@ fn unused_exception(exception: &Exception) -> Finding {
 
 fn expired(exception: &Exception) -> Finding {
     let until = exception.until.map(|it| it.to_string()).unwrap_or_default();
-    let message = format!(
-        "exception {} expired after {until}",
-        Quoted(&exception.name)
-    );
+    let message = format!("exception {} expired after {until}", Quoted(&exception.name));
     Finding::new(&rule::UNUSED_EXCEPTION, message)
         .at(exception.place.key("until"), "")
         .help("remove it, or write a later day if the paths are still needed")

@@ -24,19 +24,9 @@ pub fn name(expectation: &Expectation) -> String {
 /// Returns what is wrong with an expectation, each at its own place and at those that are
 /// responsible; nothing where it holds.
 pub fn findings(fabric: &Fabric, check: &Check) -> Vec<Finding> {
-    let voids = check
-        .voids
-        .iter()
-        .map(|void| empty(fabric, check.expectation, *void));
-    let lost = check
-        .survival
-        .iter()
-        .flat_map(|it| losses(fabric, check, it));
-    failure(fabric, check)
-        .into_iter()
-        .chain(voids)
-        .chain(lost)
-        .collect()
+    let voids = check.voids.iter().map(|void| empty(fabric, check.expectation, *void));
+    let lost = check.survival.iter().flat_map(|it| losses(fabric, check, it));
+    failure(fabric, check).into_iter().chain(voids).chain(lost).collect()
 }
 
 /// The number of nodes that a message lists.
@@ -100,10 +90,7 @@ fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
         (broken, pairs) => format!(" ({broken} of {pairs} pairs)"),
     };
     let ending = verdict(fabric, trace);
-    let why = ending
-        .as_ref()
-        .map(|it| format!(": {}", it.message))
-        .unwrap_or_default();
+    let why = ending.as_ref().map(|it| format!(": {}", it.message)).unwrap_or_default();
     let arrives = trace.there.ending.is_delivered();
     let (expected, verb, why) = match expectation.expected {
         Expected::Reach => ("Reach", "does not reach", why),
@@ -184,19 +171,13 @@ fn empty(fabric: &Fabric, expectation: &Expectation, void: Void) -> Finding {
                 kind(side.selection(expectation))
             ),
         )
-        .at(
-            Some(side.selection(expectation).place.clone()),
-            "selects nothing",
-        )
+        .at(Some(side.selection(expectation).place.clone()), "selects nothing")
         .help("correct the selection: an expectation that matches nothing checks nothing"),
         Void::OneCluster(site) => {
             let cluster = fabric.site(site).cluster.as_str();
-            Finding::new(
-                &rule::EMPTY_EXPECTATION,
-                format!("{name}: both sides are in {cluster}"),
-            )
-            .at(Some(expectation.place.clone()), "both sides in one cluster")
-            .help("choose two clusters: clustermesh does not check traffic within a cluster")
+            Finding::new(&rule::EMPTY_EXPECTATION, format!("{name}: both sides are in {cluster}"))
+                .at(Some(expectation.place.clone()), "both sides in one cluster")
+                .help("choose two clusters: clustermesh does not check traffic within a cluster")
         }
         Void::Families => Finding::new(
             &rule::EMPTY_EXPECTATION,
@@ -214,10 +195,7 @@ fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection, index: usize) 
     };
     let finding = Finding::new(
         &rule::EMPTY_EXPECTATION,
-        format!(
-            "{name}: unknown cluster {}, or it has no snapshot",
-            Quoted(wanted)
-        ),
+        format!("{name}: unknown cluster {}, or it has no snapshot", Quoted(wanted)),
     )
     .at(Some(place), "");
     match nearest(wanted, fabric.sites.iter().map(|it| it.cluster.as_str())) {
@@ -266,14 +244,9 @@ fn kind(selection: &Selection) -> String {
     };
     let of = match &selection.clusters {
         None => String::new(),
-        Some(SelectedClusters {
-            group: Some(group), ..
-        }) => format!(" in group {group}"),
+        Some(SelectedClusters { group: Some(group), .. }) => format!(" in group {group}"),
         Some(clusters) => {
-            format!(
-                " in {}",
-                listed(clusters.members.keys().map(ToString::to_string))
-            )
+            format!(" in {}", listed(clusters.members.keys().map(ToString::to_string)))
         }
     };
     escaped(&format!("{class}{of}"), 200)

@@ -29,11 +29,7 @@ pub fn findings(fabric: &Fabric, hostile: &Hostile) -> Vec<Finding> {
             Breach::Heard(exposure) => (exposure.site, heard(fabric, hostile, exposure)),
             Breach::Impersonation(exposure, hold) | Breach::Capture(exposure, hold) => {
                 let is_sender = matches!(first, Breach::Impersonation(..));
-                let range = RangeOfOthers {
-                    exposure,
-                    hold,
-                    parts: holds(group),
-                };
+                let range = RangeOfOthers { exposure, hold, parts: holds(group) };
                 (exposure.site, range.finding(fabric, hostile, is_sender))
             }
             Breach::Impersonations(exposure, more) => {
@@ -93,12 +89,8 @@ fn cluster<'f>(fabric: &'f Fabric, site: SiteId) -> &'f str {
 
 fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
     let other = cluster(fabric, hostile.site);
-    let ends: Vec<String> = exposure
-        .heard
-        .listed()
-        .iter()
-        .map(|it| far_end(fabric, exposure.site, *it))
-        .collect();
+    let ends: Vec<String> =
+        exposure.heard.listed().iter().map(|it| far_end(fabric, exposure.site, *it)).collect();
     let refused = refusing(&exposure.refusals);
     let finding = Finding::new(
         &rule::BROKEN_ISOLATION,
@@ -125,11 +117,7 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
 impl RangeOfOthers<'_> {
     /// Reports that a far end is taken for others: as a sender, or else as a receiver.
     fn finding(&self, fabric: &Fabric, hostile: &Hostile, is_sender: bool) -> Finding {
-        let Self {
-            exposure,
-            hold,
-            ref parts,
-        } = *self;
+        let Self { exposure, hold, ref parts } = *self;
         let verb = if hold.is_certain { "can" } else { "may" };
         let culprit = format!("{} {verb}", cluster(fabric, hostile.site));
         let tunnel = far_end(fabric, exposure.site, hold.claim.tunnel);
@@ -178,12 +166,8 @@ impl RangeOfOthers<'_> {
 fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onward) -> Finding {
     let other = cluster(fabric, hostile.site);
     let second = cluster(fabric, exposure.site);
-    let spans: Vec<String> = onward
-        .passages
-        .listed()
-        .iter()
-        .map(|it| it.span.to_string())
-        .collect();
+    let spans: Vec<String> =
+        onward.passages.listed().iter().map(|it| it.span.to_string()).collect();
     let finding = Finding::new(
         &rule::BROKEN_ISOLATION,
         format!(
@@ -193,18 +177,13 @@ fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onw
         ),
     );
     let passages = onward.passages.listed().iter();
-    let places: BTreeSet<Place> = passages
-        .filter_map(|it| place(fabric, onward.site, it.claim))
-        .collect();
+    let places: BTreeSet<Place> =
+        passages.filter_map(|it| place(fabric, onward.site, it.claim)).collect();
     places
         .into_iter()
         .take(NAMED)
-        .fold(finding, |finding, place| {
-            finding.at(Some(place), "lets it in")
-        })
-        .help(format!(
-            "remove from the Peer the ranges that `{second}` does not declare"
-        ))
+        .fold(finding, |finding, place| finding.at(Some(place), "lets it in"))
+        .help(format!("remove from the Peer the ranges that `{second}` does not declare"))
 }
 
 /// Reports the ranges beyond those that are listed, as which it can send.
@@ -243,10 +222,8 @@ fn passages(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, more: usize
 
 /// Returns some addresses with those whose they should be.
 fn shown(fabric: &Fabric, holds: &[&Hold]) -> String {
-    let shown: Vec<String> = holds
-        .iter()
-        .map(|hold| format!("{} ({})", hold.span, owners(fabric, hold)))
-        .collect();
+    let shown: Vec<String> =
+        holds.iter().map(|hold| format!("{} ({})", hold.span, owners(fabric, hold))).collect();
     listed(&shown)
 }
 
@@ -257,10 +234,8 @@ pub fn owners(fabric: &Fabric, hold: &Hold) -> String {
         Whose::Declared => "declared".to_owned(),
         Whose::Nobody => "declared by no cluster".to_owned(),
         Whose::Others(owners) => {
-            let names: Vec<String> = owners
-                .iter()
-                .map(|(site, _)| whose(fabric, *site, address))
-                .collect();
+            let names: Vec<String> =
+                owners.iter().map(|(site, _)| whose(fabric, *site, address)).collect();
             listed(&names)
         }
     }

@@ -24,10 +24,7 @@ pub fn address_blocks(site: &Site) -> Vec<AddressBlock> {
             // Addresses that belong to nodes are theirs.
             let pieces = site.owned().pieces(Span::new(range)).into_iter();
             let rest = pieces.filter(|piece| piece.slot == Some(slot));
-            blocks.extend(rest.map(|piece| AddressBlock {
-                owner: *owner,
-                span: piece.span,
-            }));
+            blocks.extend(rest.map(|piece| AddressBlock { owner: *owner, span: piece.span }));
         }
     }
     blocks
@@ -40,14 +37,13 @@ pub(crate) fn of_nodes(site: &Site, is_counted: bool) -> Vec<AddressBlock> {
         if node.segment.is_some() != is_counted {
             continue;
         }
-        let pods = node.kilo.pods().map(|range| AddressBlock {
-            owner: Owner::Pods(number),
-            span: Span::new(range),
-        });
-        let own = site.address(number).map(|address| AddressBlock {
-            owner: Owner::Node(number),
-            span: Span::host(address),
-        });
+        let pods = node
+            .kilo
+            .pods()
+            .map(|range| AddressBlock { owner: Owner::Pods(number), span: Span::new(range) });
+        let own = site
+            .address(number)
+            .map(|address| AddressBlock { owner: Owner::Node(number), span: Span::host(address) });
         blocks.extend(pods.chain(own));
     }
     blocks

@@ -32,16 +32,10 @@ pub(crate) struct Endings {
 
 impl Endings {
     /// No packet arrives, for certain.
-    pub(crate) const LOST: Self = Self {
-        are_lost: true,
-        may_arrive: false,
-    };
+    pub(crate) const LOST: Self = Self { are_lost: true, may_arrive: false };
 
     /// All packets and their answers arrive.
-    const DELIVERED: Self = Self {
-        are_lost: false,
-        may_arrive: true,
-    };
+    const DELIVERED: Self = Self { are_lost: false, may_arrive: true };
 
     /// Returns how packets that were followed end.
     pub(crate) fn from_traces<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Self {
@@ -67,9 +61,7 @@ impl Reach<'_, '_> {
         let SitePair { from, to } = pair;
         let source = self.classes(from, to).get(source);
         let ends = source.zip(self.classes(to, from).get(target));
-        ends.map_or(ClassOutcome::Apart, |(source, target)| {
-            self.fate(pair, source, target, proven)
-        })
+        ends.map_or(ClassOutcome::Apart, |(source, target)| self.fate(pair, source, target, proven))
     }
 
     fn fate<'r>(
@@ -94,10 +86,7 @@ impl Reach<'_, '_> {
                 let followed = self.follow(pair, &verdict);
                 Endings::from_traces(followed.iter().flat_map(ClassVerdict::traces))
             };
-            ClassOutcome::Alike {
-                endings,
-                is_whole: source.is_whole() && target.is_whole(),
-            }
+            ClassOutcome::Alike { endings, is_whole: source.is_whole() && target.is_whole() }
         })
     }
 
@@ -110,18 +99,13 @@ impl Reach<'_, '_> {
         target: &EquivalenceClass,
     ) -> ClassOutcome {
         let kept = self.follow(pair, &ClassVerdict::kept(source, target));
-        let mut endings = kept
-            .iter()
-            .map(|verdict| Endings::from_traces(verdict.traces()));
+        let mut endings = kept.iter().map(|verdict| Endings::from_traces(verdict.traces()));
         let Some(first) = endings.next() else {
             return ClassOutcome::Apart;
         };
         if endings.any(|it| it != first) {
             return ClassOutcome::Apart;
         }
-        ClassOutcome::Alike {
-            endings: first,
-            is_whole: !first.may_arrive,
-        }
+        ClassOutcome::Alike { endings: first, is_whole: !first.may_arrive }
     }
 }

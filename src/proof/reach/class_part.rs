@@ -30,10 +30,7 @@ impl EquivalenceClass {
         let others = others.iter().filter(|it| it.family() == self.family());
         others.flat_map(move |other| {
             let is_whole = other.is_kept() || self.is_uniform() && other.is_uniform();
-            let whole = is_whole.then(|| PartPair {
-                sender: self.into(),
-                receiver: other.into(),
-            });
+            let whole = is_whole.then(|| PartPair { sender: self.into(), receiver: other.into() });
             let parts = (!is_whole).then(|| {
                 self.parts().flat_map(move |sender| {
                     let receivers = other.parts();
@@ -47,19 +44,13 @@ impl EquivalenceClass {
     /// Returns a part for each block.
     pub(super) fn parts(&self) -> impl Iterator<Item = ClassPart<'_>> {
         let blocks = self.blocks.chunks(1);
-        blocks.map(|blocks| ClassPart {
-            class: self,
-            blocks,
-        })
+        blocks.map(|blocks| ClassPart { class: self, blocks })
     }
 }
 
 impl<'r> From<&'r EquivalenceClass> for ClassPart<'r> {
     fn from(class: &'r EquivalenceClass) -> Self {
-        Self {
-            class,
-            blocks: &class.blocks,
-        }
+        Self { class, blocks: &class.blocks }
     }
 }
 
@@ -67,11 +58,7 @@ impl ClassPart<'_> {
     /// Returns the first block, cut unless all of its addresses are treated alike.
     pub(super) fn first(self, cut: impl FnOnce(Span) -> Vec<Span>) -> Option<CutBlock> {
         let block = *self.blocks.first()?;
-        let pieces = if self.class.is_whole() {
-            vec![block.span]
-        } else {
-            cut(block.span)
-        };
+        let pieces = if self.class.is_whole() { vec![block.span] } else { cut(block.span) };
         Some(CutBlock { block, pieces })
     }
 }

@@ -18,10 +18,7 @@ pub(super) struct Disputed<'s> {
 
 impl<'s> Disputed<'s> {
     pub(super) fn find(site: &'s Site) -> Self {
-        Self {
-            tunnels: &site.model.tunnels,
-            is_everything: site.model.has_shared_keys(),
-        }
+        Self { tunnels: &site.model.tunnels, is_everything: site.model.has_shared_keys() }
     }
 
     /// Returns whether any address of `span` is in one of them.

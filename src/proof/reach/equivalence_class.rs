@@ -140,18 +140,10 @@ impl PieceView {
 
     fn is_portable(&self) -> bool {
         let is_numbered = |link| {
-            matches!(
-                link,
-                PeerLink::One {
-                    dial: DialOutcome::Loops(_),
-                    ..
-                } | PeerLink::Doubt(_)
-            )
+            matches!(link, PeerLink::One { dial: DialOutcome::Loops(_), .. } | PeerLink::Doubt(_))
         };
-        matches!(
-            self.next_hop,
-            NextHop::NoRoute | NextHop::Shadow | NextHop::Kept | NextHop::Right
-        ) && !is_numbered(self.onward)
+        matches!(self.next_hop, NextHop::NoRoute | NextHop::Shadow | NextHop::Kept | NextHop::Right)
+            && !is_numbered(self.onward)
             && !is_numbered(self.back)
             && !matches!(self.source_check, SourceCheck::Doubt(_))
             && self.unique.is_none()

@@ -112,11 +112,7 @@ impl SortedBlocks {
         if FEW <= place {
             later.insert(views.to_vec(), place);
         }
-        classes.push(EquivalenceClass {
-            class,
-            views: views.to_vec(),
-            blocks: Vec::new(),
-        });
+        classes.push(EquivalenceClass { class, views: views.to_vec(), blocks: Vec::new() });
         place
     }
 
@@ -133,30 +129,21 @@ impl SortedBlocks {
 
     /// Returns the view of a cluster with this number of pieces, which are too many.
     pub(super) fn cut(pieces: u64) -> ForwardingView {
-        ForwardingView {
-            cut: Some(pieces),
-            ..ForwardingView::default()
-        }
+        ForwardingView { cut: Some(pieces), ..ForwardingView::default() }
     }
 }
 
 impl ForwardingView {
     /// Returns the view of a cluster for which no packet leaves, without the reason.
     pub(super) fn kept() -> Self {
-        Self {
-            is_kept: true,
-            ..Self::default()
-        }
+        Self { is_kept: true, ..Self::default() }
     }
 
     /// Returns how many steps it takes at most to find out what becomes of packets from this cluster to
     /// another one, which it sees so, given the largest number of claims of a range that one of them compares.
     /// Without all blocks, it is more than any proof takes.
     pub(super) fn steps_to(&self, other: &Self, claims: usize) -> u64 {
-        if [self, other]
-            .iter()
-            .any(|it| it.classes.is_empty() && it.cut.is_none())
-        {
+        if [self, other].iter().any(|it| it.classes.is_empty() && it.cut.is_none()) {
             return 0;
         }
         let followed = FOLLOWED + count(claims / CLAIMS_IN_STEP);

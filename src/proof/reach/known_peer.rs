@@ -49,11 +49,7 @@ impl KnownPeer {
             Holding::One(at) => PeerLink::find(fabric, fabric.site(site), peer, at),
             Holding::Nobody | Holding::Many => (PeerLink::None, true),
         };
-        Self {
-            holding,
-            link,
-            is_uniform,
-        }
+        Self { holding, link, is_uniform }
     }
 }
 

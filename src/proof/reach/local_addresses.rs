@@ -106,11 +106,7 @@ impl Reception {
         let leader = segment.map(|it| home.leader(it).node());
         let Some(slot) = tunnels.around(span).next() else {
             let is_elsewhere = block.owner.node().is_some_and(|it| Some(it) != leader);
-            return if is_elsewhere {
-                Self::Lacks
-            } else {
-                Self::Takes
-            };
+            return if is_elsewhere { Self::Lacks } else { Self::Takes };
         };
         if block.owner.class() == Some(AddressClass::Service) {
             return Self::Takes;

@@ -67,14 +67,9 @@ impl ForwardingViews {
             if !may_leave(number) {
                 return Arc::clone(&kept);
             }
-            shared.alike(number, standpoint.as_ref(), || {
-                observer.look(number, shared)
-            })
+            shared.alike(number, standpoint.as_ref(), || observer.look(number, shared))
         });
-        Self {
-            others,
-            uncovered: Arc::default(),
-        }
+        Self { others, uncovered: Arc::default() }
     }
 }
 
@@ -162,11 +157,7 @@ impl Observer<'_, '_> {
             let is_new = classes < blocks.class_count();
             is_cut |= is_new && !shared.take(NEW_CLASS * pieces);
         }
-        if is_cut {
-            SortedBlocks::cut(all)
-        } else {
-            blocks.finished()
-        }
+        if is_cut { SortedBlocks::cut(all) } else { blocks.finished() }
     }
 
     /// Puts a block to those that are seen like it. `ruling` is for all of its addresses, if there is one.
@@ -245,10 +236,7 @@ impl Observer<'_, '_> {
     fn view(&mut self, home: SiteId, local: &LocalBlock, span: Span, ruling: Ruling) -> PieceView {
         let mut is_uniform = ruling.is_uniform_for(local);
         // The leader of the addresses, in the view of the viewing cluster.
-        let leader = local.leader.map(|it| At {
-            site: home,
-            node: it.node(),
-        });
+        let leader = local.leader.map(|it| At { site: home, node: it.node() });
         let (next_hop, onward, speaker) = match ruling.selected.map(|it| (it, self.known(it))) {
             Err(next_hop) => (next_hop, PeerLink::None, leader),
             Ok((peer, known)) => {
@@ -304,9 +292,7 @@ impl Observer<'_, '_> {
     /// Returns the Peer with the key of the leader of a block's segment, the tunnel, and whether
     /// all nodes have the same view of it.
     fn peer_of(&self, leader: Option<At>, local: &LocalBlock) -> (Option<PeerId>, PeerLink, bool) {
-        let peers = local
-            .key
-            .map_or(&[][..], |key| self.site.model.peers_with(&key));
+        let peers = local.key.map_or(&[][..], |key| self.site.model.peers_with(&key));
         match (peers.first(), leader) {
             (Some(&peer), Some(at)) => {
                 let of = |peer| {
@@ -361,10 +347,7 @@ impl Observer<'_, '_> {
         match lookup.connected(self.site) {
             _ if is_somebody => (false, false),
             Connected::All(node) => {
-                let at = At {
-                    site: self.viewer,
-                    node,
-                };
+                let at = At { site: self.viewer, node };
                 (stays_at(self.site, at, span), true)
             }
             Connected::Nobody => (false, true),

@@ -176,10 +176,7 @@ fn party(fabric: &Fabric, viewer: &Site, number: SiteId, node: NodeId) -> Party 
         if viewer.has_own_key(peer) || is_in_range || viewer.may_swallow(&own.kilo) {
             return None;
         }
-        let at = At {
-            site: number,
-            node: leader,
-        };
+        let at = At { site: number, node: leader };
         let share = viewer.model.share(peer)?;
         Some(Party::Like {
             shown: home.shown(leader),
@@ -196,8 +193,5 @@ fn party(fabric: &Fabric, viewer: &Site, number: SiteId, node: NodeId) -> Party 
             is_diverted,
         })
     };
-    like().unwrap_or(Party::Alone {
-        leader,
-        is_diverted,
-    })
+    like().unwrap_or(Party::Alone { leader, is_diverted })
 }

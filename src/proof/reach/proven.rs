@@ -21,10 +21,7 @@ type ClassKey<'r> = (AddressClass, &'r [PieceView]);
 impl<'r> Proven<'r> {
     /// Also remembers where nothing arrives. Of other clusters there is no packet then that shows the reason.
     pub fn with_lost() -> Self {
-        Self {
-            lost: Some(BTreeSet::new()),
-            ..Self::default()
-        }
+        Self { lost: Some(BTreeSet::new()), ..Self::default() }
     }
 
     /// Returns what becomes of packets between two classes, if that is known.

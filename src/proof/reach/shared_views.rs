@@ -106,28 +106,19 @@ impl<'f, 'a> SharedViews<'f, 'a> {
     }
 
     fn about(&self, content: &Content) -> ManifestSubject {
-        let specs: Vec<_> = content
-            .peers
-            .iter()
-            .filter_map(|it| it.spec.as_ref().ok())
-            .collect();
+        let specs: Vec<_> = content.peers.iter().filter_map(|it| it.spec.as_ref().ok()).collect();
         let ranges = specs.iter().flat_map(|it| &it.allowed_ips);
         let widest = widest(ranges.map(|it| it.interface.network));
         let mut sites = self.holding(&widest);
         let keys = specs.iter().map(|it| &it.key);
         sites.extend(keys.flat_map(|it| self.fabric.holding_sites(it)));
         let mut dialled = widest.iter().flat_map(|it| self.fabric.dialled(*it));
-        ManifestSubject {
-            sites,
-            is_dialled: dialled.next().is_some(),
-        }
+        ManifestSubject { sites, is_dialled: dialled.next().is_some() }
     }
 
     /// Returns the clusters that have anything of their own in some ranges, or around them.
     fn holding(&self, widest: &[Cidr]) -> BTreeSet<SiteId> {
-        let sites = widest
-            .iter()
-            .flat_map(|it| self.within(*it).chain(self.around(*it)));
+        let sites = widest.iter().flat_map(|it| self.within(*it).chain(self.around(*it)));
         sites.collect()
     }
 
@@ -143,10 +134,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
 
     /// Returns the clusters that have a range of their own around a range that is wider than it.
     fn beyond(&self, range: Cidr) -> impl Iterator<Item = SiteId> {
-        let around = self
-            .owned
-            .around(Span::new(range))
-            .map(|slot| self.owned.at(slot));
+        let around = self.owned.around(Span::new(range)).map(|slot| self.owned.at(slot));
         let wider = around.filter(move |it| it.0 != range);
         wider.flat_map(|it| it.1).copied()
     }
@@ -232,10 +220,8 @@ impl<'f, 'a> SharedViews<'f, 'a> {
 fn owned(fabric: &Fabric) -> Prefixes<SiteId> {
     let mut owned = Vec::new();
     for (number, site) in fabric.sites.numbered() {
-        let ranges = site
-            .owned()
-            .iter()
-            .filter(|(_, owners)| owners.iter().any(|it| *it != Owner::Pool));
+        let ranges =
+            site.owned().iter().filter(|(_, owners)| owners.iter().any(|it| *it != Owner::Pool));
         owned.extend(ranges.map(|(range, _)| (range, number)));
         let nodes = site.model.topology.nodes.ids();
         let hosts = nodes.filter_map(|node| site.address(node));

@@ -108,10 +108,7 @@ impl Uncovered {
 /// Returns how a packet ends that a node sends to addresses which no Peer has.
 fn ending(site: &Site, from: At, span: Span) -> Option<&'static str> {
     let segment = site.segment(from.node)?;
-    let sender = At {
-        node: site.leader(segment).node(),
-        ..from
-    };
+    let sender = At { node: site.leader(segment).node(), ..from };
     let destination = span.first_address();
     let kept = stays(site, from, destination)
         .and_then(|()| stays(site, sender, destination))

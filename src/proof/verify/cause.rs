@@ -44,11 +44,7 @@ pub(super) enum Explained<'c> {
 impl FailureCause {
     /// Returns the cause of a failure.
     pub(super) fn find(fabric: &Fabric, trace: &Trace, is_claimed: bool) -> Self {
-        Self {
-            is_claimed,
-            verdict: trace.verdict(),
-            by: By::find(fabric, trace),
-        }
+        Self { is_claimed, verdict: trace.verdict(), by: By::find(fabric, trace) }
     }
 
     /// Returns the cause that it has in common with others of the same verdict and clusters; none if it
@@ -110,17 +106,15 @@ impl By {
                     Tunnel::Segment(_) => Self::Range(at.site, to, claim.tunnel, *range),
                 }
             }
-            Ending::StolenBy {
-                at, claim, range, ..
-            } => Self::Range(at.site, to, claim.tunnel, *range),
-            Ending::Loops {
-                at, peer, range, ..
-            } => Self::Range(at.site, to, Tunnel::Peer(*peer), *range),
-            Ending::SourceRejected {
-                by,
-                owner: Some((claim, range)),
-                ..
-            } => Self::Range(by.site, from, claim.tunnel, *range),
+            Ending::StolenBy { at, claim, range, .. } => {
+                Self::Range(at.site, to, claim.tunnel, *range)
+            }
+            Ending::Loops { at, peer, range, .. } => {
+                Self::Range(at.site, to, Tunnel::Peer(*peer), *range)
+            }
+            Ending::SourceRejected { by, owner: Some((claim, range)), .. } => {
+                Self::Range(by.site, from, claim.tunnel, *range)
+            }
             Ending::SourceRejected { by, .. } => Self::Pair(by.site, from),
             Ending::Delivered
             | Ending::LocalShadow { .. }

@@ -20,9 +20,7 @@ impl<'f, 'a, 'm> Declared<'f, 'a, 'm> {
         Self {
             fabric,
             links: MeshLinks::new(fabric, asked.meshes),
-            promises: fabric
-                .sites
-                .map_ids(|site| Promises::collect(fabric, site, None)),
+            promises: fabric.sites.map_ids(|site| Promises::collect(fabric, site, None)),
         }
     }
 

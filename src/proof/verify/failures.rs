@@ -80,10 +80,7 @@ impl Failures {
         for (index, (cause, failure)) in failures.iter().enumerate() {
             if let Some(explained) = cause.explains() {
                 for pair in &failure.between {
-                    explaining
-                        .entry((explained, *pair))
-                        .or_default()
-                        .push(index);
+                    explaining.entry((explained, *pair)).or_default().push(index);
                 }
             }
         }
@@ -91,10 +88,8 @@ impl Failures {
             .iter()
             .map(|(cause, failure)| {
                 let mut back = failure.between.iter().map(|it| it.back());
-                let mut explaining = explaining
-                    .get(&(cause.explained()?, back.next()?))?
-                    .iter()
-                    .copied();
+                let mut explaining =
+                    explaining.get(&(cause.explained()?, back.next()?))?.iter().copied();
                 explaining.find(|index| {
                     let other = failures.get(*index).map(|it| &it.1.between);
                     other.is_some_and(|other| back.clone().all(|pair| other.contains(&pair)))

@@ -67,10 +67,7 @@ impl<'j> PairJudge<'j, '_, '_> {
         let may_be_premised = || self.reach.may_be_premised(self.pair, verdict.to);
         let AssumedPaths { assumed, routed } =
             if verdict.holds() && 0 < promised && may_be_premised() {
-                self.assume(
-                    (senders().copied(), receivers().copied()),
-                    &mut part.assumptions,
-                )
+                self.assume((senders().copied(), receivers().copied()), &mut part.assumptions)
             } else {
                 AssumedPaths::default()
             };
@@ -163,11 +160,7 @@ impl<'j> PairJudge<'j, '_, '_> {
         let other = |site| if site == from { to } else { from };
         match premised.premise {
             Premise::Family(Unseen { at, family, .. }) => {
-                let blocks = if at.site == from {
-                    &premised.senders
-                } else {
-                    &premised.receivers
-                };
+                let blocks = if at.site == from { &premised.senders } else { &premised.receivers };
                 let nodes = self.leaders(at.site, blocks).chain([at]);
                 let subject = PremiseSubject::Family(family);
                 ((at.site, other(at.site), subject), nodes.collect())
@@ -182,12 +175,7 @@ impl<'j> PairJudge<'j, '_, '_> {
                 let alike = (carrier.site, carrier.site, subject);
                 (alike, BTreeSet::from([carrier]))
             }
-            Premise::Unencapsulated(Unencapsulated {
-                leader,
-                node,
-                range,
-                ..
-            }) => {
+            Premise::Unencapsulated(Unencapsulated { leader, node, range, .. }) => {
                 let alike = (leader.site, leader.site, PremiseSubject::Lan(range));
                 (alike, BTreeSet::from([node]))
             }
@@ -224,18 +212,14 @@ impl<'j> PairJudge<'j, '_, '_> {
         };
         let [there, back] = self.excused;
         let split = |blocks: &[AddressBlock], excused: &[Cidr]| -> [Vec<AddressBlock>; 2] {
-            let (claimed, others) = blocks
-                .iter()
-                .partition(|block| excused::holds(excused, block.span));
+            let (claimed, others) =
+                blocks.iter().partition(|block| excused::holds(excused, block.span));
             [claimed, others]
         };
         let [unsent, sent] = split(&senders, back);
         let [untaken, taken] = split(&receivers, there);
-        let pieces = [
-            (true, [senders, untaken]),
-            (true, [unsent, taken.clone()]),
-            (false, [sent, taken]),
-        ];
+        let pieces =
+            [(true, [senders, untaken]), (true, [unsent, taken.clone()]), (false, [sent, taken])];
         for (is_claimed, promised) in pieces {
             if promised.iter().all(|it| !it.is_empty()) {
                 self.fail((failing, is_claimed), verdict, &promised, failures);
@@ -261,14 +245,10 @@ impl<'j> PairJudge<'j, '_, '_> {
             }
             Ending::LocalShadow { at, .. } => self.have_few(at.site, packet.destination),
             // A node of the cluster itself has an endpoint as its address.
-            Ending::Loops {
-                at, claim, range, ..
-            } if claim.peer().is_none() => {
+            Ending::Loops { at, claim, range, .. } if claim.peer().is_none() => {
                 range.is_host() && self.reach.fabric.site(at.site).is_captured_by_few()
             }
-            Ending::Loops {
-                at, peer, address, ..
-            } => {
+            Ending::Loops { at, peer, address, .. } => {
                 let site = self.reach.fabric.site(at.site);
                 let endpoint = site.model.endpoint(Tunnel::Peer(peer));
                 let is_dialled = endpoint.and_then(Endpoint::address) == Some(address);
@@ -276,10 +256,9 @@ impl<'j> PairJudge<'j, '_, '_> {
                 let is_on_lan = site.connection(at.node, address).is_some();
                 !is_dialled && is_on_lan && self.have_few(at.site, address)
             }
-            Ending::Ambiguous {
-                at,
-                doubt: Doubt::Refused(refusal),
-            } => self.reach.fabric.site(at.site).is_refused_for_few(refusal),
+            Ending::Ambiguous { at, doubt: Doubt::Refused(refusal) } => {
+                self.reach.fabric.site(at.site).is_refused_for_few(refusal)
+            }
             _ => false,
         }
     }
@@ -336,17 +315,11 @@ impl<'j> PairJudge<'j, '_, '_> {
             return failing.clone();
         };
         let to = match receiver.owner.node() {
-            Some(node) => Goal::Node(At {
-                site: self.pair.to,
-                node,
-            }),
+            Some(node) => Goal::Node(At { site: self.pair.to, node }),
             None => failing.packet.to,
         };
         let packet = Packet {
-            from: At {
-                site: self.pair.from,
-                node,
-            },
+            from: At { site: self.pair.from, node },
             source: sender.span.first_address(),
             to,
             destination: receiver.span.first_address(),

@@ -76,10 +76,7 @@ pub(super) fn declared(site: &Site) -> Prefixes<()> {
 /// Finds the Peers whose ranges all are ranges that the cluster they lead to declares. Most clusters get the
 /// same ones.
 pub(super) fn bounded<'a>(fabric: &Fabric<'a>, declared: &Sites<Prefixes<()>>) -> BoundedPeers<'a> {
-    let specs = fabric
-        .contents()
-        .flat_map(|it| &it.peers)
-        .filter_map(|it| it.spec.as_ref().ok());
+    let specs = fabric.contents().flat_map(|it| &it.peers).filter_map(|it| it.spec.as_ref().ok());
     let is_bounded = |spec: &&Translation| {
         let &[at] = fabric.holders(&spec.key) else {
             return false;
@@ -122,19 +119,9 @@ pub(super) fn undeclared(
                 continue;
             }
             let pieces = ranges.pieces(Span::new(range)).into_iter();
-            let outside = pieces
-                .filter(|piece| piece.slot.is_none())
-                .map(|it| it.span);
-            let mut arriving = outside.filter_map(|it| {
-                arriving(
-                    fabric,
-                    SitePair {
-                        from: number,
-                        to: at.site,
-                    },
-                    it,
-                )
-            });
+            let outside = pieces.filter(|piece| piece.slot.is_none()).map(|it| it.span);
+            let mut arriving = outside
+                .filter_map(|it| arriving(fabric, SitePair { from: number, to: at.site }, it));
             let Some(trace) = arriving.next() else {
                 continue;
             };
@@ -149,12 +136,7 @@ pub(super) fn undeclared(
                 Some(last) if is_full => last.others += 1,
                 _ => of_source.push(Leak {
                     trace,
-                    range: Some(LeakedRange {
-                        site: number,
-                        claim,
-                        range,
-                        others: 0,
-                    }),
+                    range: Some(LeakedRange { site: number, claim, range, others: 0 }),
                     refusals: Refusals::new(),
                 }),
             }

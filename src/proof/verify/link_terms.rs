@@ -42,10 +42,7 @@ impl<'a> LinkTerms<'a> {
     }
 
     /// Returns how many blocks of a list are promised.
-    #[expect(
-        clippy::ptr_arg,
-        reason = "only a borrowed list stays where it is in memory"
-    )]
+    #[expect(clippy::ptr_arg, reason = "only a borrowed list stays where it is in memory")]
     pub(super) fn count(&mut self, site: &Site, blocks: &Cow<'a, [AddressBlock]>) -> u64 {
         let &Cow::Borrowed(blocks) = blocks else {
             return self.count_anew(site, blocks);

@@ -65,19 +65,14 @@ impl<'a> MeshLinks<'a> {
 
     /// Returns the link by which two clusters exchange Peers, if there is one.
     pub(super) fn exchange(&self, one: SiteId, other: SiteId) -> Option<MeshLink<'a>> {
-        self.between(one, other)
-            .filter(|it| it.kind == Link::Exchange)
+        self.between(one, other).filter(|it| it.kind == Link::Exchange)
     }
 }
 
 impl<'a> MeshLink<'a> {
     /// Returns the same link from the other cluster.
     pub(super) fn reversed(self) -> Self {
-        Self {
-            near: self.far,
-            far: self.near,
-            ..self
-        }
+        Self { near: self.far, far: self.near, ..self }
     }
 
     /// Returns the terms on which the first cluster gives its ranges to the second.

@@ -37,9 +37,7 @@ impl Promises {
     pub(super) fn collect(fabric: &Fabric, number: SiteId, excused: Option<&Excused>) -> Self {
         let site = fabric.site(number);
         let (for_pods, for_nodes) = match &site.entry.networks {
-            Networks::Typed {
-                pods, additional, ..
-            } => (pods, additional),
+            Networks::Typed { pods, additional, .. } => (pods, additional),
             Networks::Flat { allowed } => (allowed, allowed),
         };
         let within =

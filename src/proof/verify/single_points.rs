@@ -61,19 +61,14 @@ fn add_points(fabric: &Fabric, viewer: SiteId, links: &MeshLinks, points: &mut P
             matches!(owner, Some(Owner::Services | Owner::Network))
         };
         let mut ranges = ranges.filter(is_shared).peekable();
-        let segment = home
-            .segment(at.node)
-            .map(|it| &home.model.topology.segments[it]);
+        let segment = home.segment(at.node).map(|it| &home.model.topology.segments[it]);
         let members = segment.into_iter().flat_map(|it| &it.members).copied();
         let mut members = members.filter(|it| *it != at.node).peekable();
         if ranges.peek().is_none() && members.peek().is_none() {
             continue;
         }
         // Nodes that are not selected give nothing.
-        let mut given: Vec<Cidr> = share
-            .kept()
-            .map(|it| it.allowed.interface.network)
-            .collect();
+        let mut given: Vec<Cidr> = share.kept().map(|it| it.allowed.interface.network).collect();
         given.sort_unstable();
         let is_given = |node: &NodeId| {
             let pods = home.node(*node).kilo.pod_cidr;

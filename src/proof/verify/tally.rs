@@ -119,10 +119,7 @@ pub(super) fn nothing(senders: &Counts, receivers: &Counts) -> Tallies {
     for ((from, sends), ones) in senders {
         for ((to, receives), others) in receivers {
             if matches!(from, AddressClass::Pod | AddressClass::Node) && sends == receives {
-                let tally = Tally {
-                    others: ones.saturating_mul(*others),
-                    ..Tally::default()
-                };
+                let tally = Tally { others: ones.saturating_mul(*others), ..Tally::default() };
                 tallies.add((*from, *to), tally);
             }
         }

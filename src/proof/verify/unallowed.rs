@@ -58,21 +58,14 @@ impl FoundUnallowed {
             .enumerate()
             .filter(|(_, it)| it.from.has_cluster(home.cluster) && it.to.has_cluster(away.cluster))
             .collect();
-        let senders: Vec<_> = joining
-            .iter()
-            .map(|(index, it)| (*index, Meant::new(it.from, true)))
-            .collect();
-        let receivers: Vec<_> = joining
-            .iter()
-            .map(|(index, it)| (*index, Meant::new(it.to, false)))
-            .collect();
+        let senders: Vec<_> =
+            joining.iter().map(|(index, it)| (*index, Meant::new(it.from, true))).collect();
+        let receivers: Vec<_> =
+            joining.iter().map(|(index, it)| (*index, Meant::new(it.to, false))).collect();
         let senders = alike(home, &senders, &verdict.senders, is_sent);
         let receivers = alike(away, &receivers, &verdict.receivers, is_taken);
         for from in &senders {
-            for to in receivers
-                .iter()
-                .filter(|it| !(from.is_declared && it.is_declared))
-            {
+            for to in receivers.iter().filter(|it| !(from.is_declared && it.is_declared)) {
                 let common = from.allowed.iter().filter(|it| to.allowed.contains(it));
                 let common: Vec<usize> = common.copied().collect();
                 if common.is_empty() {
@@ -133,10 +126,7 @@ fn alike<'v>(
         group.or_default().push(block);
     }
     let groups = groups.into_iter();
-    let groups = groups.map(|((is_declared, allowed), blocks)| AlikeBlocks {
-        is_declared,
-        allowed,
-        blocks,
-    });
+    let groups =
+        groups.map(|((is_declared, allowed), blocks)| AlikeBlocks { is_declared, allowed, blocks });
     groups.collect()
 }

@@ -84,22 +84,14 @@ pub(super) fn listed(fabric: &Fabric, asked: Asked, found: FoundPaths) -> Option
     }
     let mut declared: BTreeMap<SiteId, Prefixes<()>> = BTreeMap::new();
     let undeclared = found.into_iter().map(|(paths, pairs)| {
-        let home = if paths.is_source {
-            paths.from
-        } else {
-            paths.to
-        };
+        let home = if paths.is_source { paths.from } else { paths.to };
         let nest = declared.entry(home).or_insert_with(|| {
             let ranges = fabric.site(home).entry.networks.all().into_iter();
             ranges.map(|it| (it.cidr, ())).collect()
         });
         let mut around = nest.holders(paths.span.first_address());
         let around = around.find(|(range, ())| Span::new(*range).holds(paths.span));
-        Undeclared {
-            paths,
-            declared: around.map(|it| it.0),
-            pairs,
-        }
+        Undeclared { paths, declared: around.map(|it| it.0), pairs }
     });
     Some(undeclared.collect())
 }

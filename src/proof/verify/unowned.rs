@@ -36,15 +36,7 @@ pub(super) fn unowned(fabric: &Fabric, links: &MeshLinks) -> Vec<Unowned> {
                 let addresses = addresses(fabric.site(at.site), range);
                 if 0 < addresses {
                     let senders = BTreeSet::from([viewer]);
-                    found.insert(
-                        (at, range),
-                        Unowned {
-                            at,
-                            range,
-                            addresses,
-                            senders,
-                        },
-                    );
+                    found.insert((at, range), Unowned { at, range, addresses, senders });
                 }
             }
         }

@@ -16,10 +16,8 @@ fn clusters_with_the_same_ranges_get_disjoint_ones_each() {
     let default = |cluster: u8| {
         (1..=3).map(move |number| {
             let mut node = node(cluster, number);
-            node.pod_cidrs = vec![
-                format!("10.42.{number}.0/24"),
-                format!("fd00:42:0:{number}::/64"),
-            ];
+            node.pod_cidrs =
+                vec![format!("10.42.{number}.0/24"), format!("fd00:42:0:{number}::/64")];
             annotate(&mut node, "wireguard-ip", &format!("10.4.0.{number}/16"));
             node
         })
@@ -39,9 +37,8 @@ fn clusters_with_the_same_ranges_get_disjoint_ones_each() {
             })
             .collect();
         assert_eq!(moved.len(), 3 * (count - 1));
-        let mut all: Vec<Cidr> = ["10.42.0.0/16", "fd00:42::/48", "10.4.0.0/16"]
-            .map(|it| it.parse().unwrap())
-            .into();
+        let mut all: Vec<Cidr> =
+            ["10.42.0.0/16", "fd00:42::/48", "10.4.0.0/16"].map(|it| it.parse().unwrap()).into();
         for (_, range) in &moved {
             assert!(!all.iter().any(|it| it.overlaps(*range)), "{range}");
             all.push(*range);
@@ -95,8 +92,7 @@ fn a_family_that_no_other_cluster_routes_is_not_proposed() {
     let dual = |cluster: u8| {
         let mut nodes = nodes(cluster);
         for (number, node) in (0..).zip(&mut nodes) {
-            node.pod_cidrs
-                .push(format!("fd00:{cluster}:0:{number}::/64"));
+            node.pod_cidrs.push(format!("fd00:{cluster}:0:{number}::/64"));
         }
         nodes
     };
@@ -108,8 +104,5 @@ fn a_family_that_no_other_cluster_routes_is_not_proposed() {
         annotate(node, "internal-ip", "fd00:9::1/64");
     }
     let both = entries([dual(1), v6]);
-    assert!(
-        both.contains("podCIDRs: [10.1.0.0/16, \"fd00:1::/48\"]\n"),
-        "{both}"
-    );
+    assert!(both.contains("podCIDRs: [10.1.0.0/16, \"fd00:1::/48\"]\n"), "{both}");
 }

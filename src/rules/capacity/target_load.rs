@@ -13,11 +13,7 @@ pub fn loads(fleet: &Fleet, plan: &Plan, bytes: &[usize]) -> Vec<Load> {
     let bundles: Vec<Bundle> = plan.peer_sets.iter().map(bundle).collect();
     let load = |target: &Target| {
         let bundles = target.peer_sets.iter().filter_map(|&it| bundles.get(it));
-        let largest = target
-            .peer_sets
-            .iter()
-            .filter_map(|&it| bytes.get(it))
-            .max();
+        let largest = target.peer_sets.iter().filter_map(|&it| bytes.get(it)).max();
         Load {
             nodes: nodes(fleet, target),
             bundles: bundles.cloned().collect(),
@@ -31,10 +27,7 @@ pub fn loads(fleet: &Fleet, plan: &Plan, bytes: &[usize]) -> Vec<Load> {
 }
 
 fn bundle(peer_set: &PeerSet) -> Bundle {
-    let mut bundle = Bundle {
-        name: peer_set.name.to_string(),
-        ..Bundle::default()
-    };
+    let mut bundle = Bundle { name: peer_set.name.to_string(), ..Bundle::default() };
     for peer in &peer_set.peers {
         let ranges = peer.allowed_ips.iter().copied().map(AllowedIp::new);
         bundle.add(ranges, peer.endpoint.as_ref());

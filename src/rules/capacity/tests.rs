@@ -27,17 +27,13 @@ fn clusters(numbers: [usize; 3]) -> (Vec<Mesh>, BTreeMap<ClusterName, SnapshotFi
         )
     }).collect();
     let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
-    let snapshots = names
-        .into_iter()
-        .zip(1..)
-        .zip(numbers)
-        .map(|((name, cluster), number)| {
-            let name: ClusterName = name.parse().unwrap();
-            let nodes = (1..=number).map(|it| node_of(cluster, it)).collect();
-            let snapshot = Arc::new(Snapshot::new(name.clone(), nodes).unwrap());
-            let source = Arc::from(format!("{name}.json"));
-            (name, SnapshotFile { snapshot, source })
-        });
+    let snapshots = names.into_iter().zip(1..).zip(numbers).map(|((name, cluster), number)| {
+        let name: ClusterName = name.parse().unwrap();
+        let nodes = (1..=number).map(|it| node_of(cluster, it)).collect();
+        let snapshot = Arc::new(Snapshot::new(name.clone(), nodes).unwrap());
+        let source = Arc::from(format!("{name}.json"));
+        (name, SnapshotFile { snapshot, source })
+    });
     (meshes(&mesh_of("m", &entries)), snapshots.collect())
 }
 
@@ -55,10 +51,7 @@ fn node_of(cluster: usize, number: usize) -> Node {
     );
     let mut node = node(&line);
     let mut key = [9; 32];
-    key[..2].copy_from_slice(&[
-        u8::try_from(cluster).unwrap(),
-        u8::try_from(number).unwrap(),
-    ]);
+    key[..2].copy_from_slice(&[u8::try_from(cluster).unwrap(), u8::try_from(number).unwrap()]);
     let key = STANDARD.encode(key);
     node.annotations.insert("kilo.squat.ai/key", key);
     node.position = number - 1;
@@ -123,10 +116,7 @@ fn a_small_mesh_has_nothing_to_tell() {
 fn what_is_too_much_is_reported_for_each_target() {
     with([60, 1, 200], |_, plan, loads| {
         let limited = |quantity, warning| {
-            let steps = Steps {
-                warning: Some(warning),
-                ..Steps::default()
-            };
+            let steps = Steps { warning: Some(warning), ..Steps::default() };
             let capacity = Capacity::default().with(quantity, steps);
             report(&planned(plan, loads, &capacity))
         };

@@ -37,9 +37,7 @@ impl<'f> SilentLeaders<'f> {
         Self {
             cluster: &member.entry.name,
             silent: all.map(|it| it.node.name.as_str()).collect(),
-            nodes: silent
-                .map(|it| topology.nodes[it].kilo.name.as_str())
-                .collect(),
+            nodes: silent.map(|it| topology.nodes[it].kilo.name.as_str()).collect(),
         }
     }
 }

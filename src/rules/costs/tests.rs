@@ -36,15 +36,9 @@ fn all_silent_leaders_are_one_finding() {
     ");
     // A node that does not lead has no tunnel.
     let leading = WEST.replace("leader=", "leader= persistent-keepalive=25");
-    assert_eq!(
-        costs(&[("east", "", &sending(EAST)), ("west", "", &leading)]),
-        ""
-    );
+    assert_eq!(costs(&[("east", "", &sending(EAST)), ("west", "", &leading)]), "");
     // The annotation comes before a cluster joins.
-    let joining = costs(&[
-        ("east", "", &sending(EAST)),
-        ("west", "state: Joining", WEST),
-    ]);
+    let joining = costs(&[("east", "", &sending(EAST)), ("west", "state: Joining", WEST)]);
     assert!(joining.contains("1 node has no annotation"), "{joining}");
 }
 
@@ -67,8 +61,5 @@ fn nodes_behind_nat_may_be_forgotten() {
     // The address of the NAT is known.
     let fixed = NORTH.replace("endpoint=192.168.0.1", "force-endpoint=203.0.113.1");
     let north = ("north", "persistentKeepalive: 25", fixed.as_str());
-    assert_eq!(
-        costs(&[("east", "", &sending(EAST)), ("west", "", &west), north]),
-        ""
-    );
+    assert_eq!(costs(&[("east", "", &sending(EAST)), ("west", "", &west), north]), "");
 }

@@ -68,10 +68,7 @@ mod tests {
     /// Returns the findings about `east` with one node of this endpoint.
     fn report_on(fields: &str, endpoint: &str) -> String {
         let nodes = format!("{NODES} clustermesh-endpoint={endpoint}");
-        report(
-            super::super::findings,
-            &[("east", fields, &nodes), ("west", "", "")],
-        )
+        report(super::super::findings, &[("east", fields, &nodes), ("west", "", "")])
     }
 
     #[test]
@@ -86,22 +83,12 @@ mod tests {
     #[test]
     fn addresses_of_documents_are_reported_and_their_neighbours_are_not() {
         let holds = |text: &str| documentation(text.parse().unwrap()).is_some();
-        for inside in [
-            "192.0.2.0",
-            "198.51.100.255",
-            "203.0.113.7",
-            "2001:db8:ffff::1",
-            "3fff:fff::1",
-        ] {
+        for inside in
+            ["192.0.2.0", "198.51.100.255", "203.0.113.7", "2001:db8:ffff::1", "3fff:fff::1"]
+        {
             assert!(holds(inside), "{inside}");
         }
-        for outside in [
-            "192.0.3.0",
-            "198.18.0.1",
-            "203.0.114.1",
-            "2001:db9::1",
-            "3fff:1000::1",
-        ] {
+        for outside in ["192.0.3.0", "198.18.0.1", "203.0.114.1", "2001:db9::1", "3fff:1000::1"] {
             assert!(!holds(outside), "{outside}");
         }
         insta::assert_snapshot!(report_on("", "203.0.113.7:51820"), @"

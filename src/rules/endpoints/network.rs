@@ -69,10 +69,8 @@ fn undialled<'f>(
 ) -> Vec<Finding> {
     type IsMeant = fn(&Surroundings, IpAddr) -> bool;
     type Report = fn(&UnreachableEndpoints) -> Finding;
-    let kinds: [(IsMeant, Report); 2] = [
-        (Surroundings::lacks, other_family),
-        (Surroundings::is_elsewhere, other_network),
-    ];
+    let kinds: [(IsMeant, Report); 2] =
+        [(Surroundings::lacks, other_family), (Surroundings::is_elsewhere, other_network)];
     let dialled = DialledEndpoint::all(source);
     let mut findings = Vec::new();
     for (is_meant, report) in kinds {
@@ -100,10 +98,8 @@ fn unreachable<'f>(
     indices: &[usize],
     targets: Vec<&'f ClusterName>,
 ) -> Option<UnreachableEndpoints<'f>> {
-    let meant: Vec<&DialledEndpoint> = indices
-        .iter()
-        .filter_map(|&index| dialled.get(index))
-        .collect();
+    let meant: Vec<&DialledEndpoint> =
+        indices.iter().filter_map(|&index| dialled.get(index)).collect();
     let first = **meant.first()?;
     Some(UnreachableEndpoints {
         address: first.address()?,
@@ -176,10 +172,8 @@ fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
         1 => "its network",
         _ => "their networks",
     };
-    let message = format!(
-        "{} private, and no node of {targets} is in {their}",
-        endpoints_are(unreachable)
-    );
+    let message =
+        format!("{} private, and no node of {targets} is in {their}", endpoints_are(unreachable));
     if cluster.is_external() {
         return Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message)
             .at(unreachable.first.place(), "")
@@ -272,10 +266,7 @@ impl Surroundings {
         let around = addresses.into_iter();
         let around = around.map(|it| private_network(it).unwrap_or_else(|| Cidr::host(it)));
         let networks = around.chain(nodes.iter().filter_map(|it| it.kilo.lan));
-        Self {
-            networks: networks.map(|network| (network, ())).collect(),
-            families,
-        }
+        Self { networks: networks.map(|network| (network, ())).collect(), families }
     }
 
     /// Returns whether no node has an address of the kind, as far as it is known.
@@ -314,10 +305,7 @@ mod tests {
             )
         }).collect();
         let west = format!("{WEST} {west}");
-        report(
-            super::super::findings,
-            &[("east", "", &nodes.concat()), ("west", "", &west)],
-        )
+        report(super::super::findings, &[("east", "", &nodes.concat()), ("west", "", &west)])
     }
 
     #[test]
@@ -383,10 +371,7 @@ mod tests {
     fn one_of_two_clusters_must_have_what_the_other_is_dialled_at() {
         let east = "n pod=10.1.0.0/24 wg=10.101.0.1/24 key=A granularity=full external=2a00::1";
         let report_on = |west: &str| {
-            let clusters = [
-                ("east", "", east),
-                ("west", "persistentKeepalive: 25", west),
-            ];
+            let clusters = [("east", "", east), ("west", "persistentKeepalive: 25", west)];
             report(super::super::findings, &clusters)
         };
         insta::assert_snapshot!(report_on(WEST), @"
@@ -408,10 +393,7 @@ mod tests {
     fn what_is_unknown_is_no_obstacle() {
         let bare = "w pod=10.2.1.0/24 wg=10.102.0.1/24 key=B granularity=full";
         let east = "n pod=10.1.0.0/24 wg=10.101.0.1/24 key=A granularity=full clustermesh-endpoint=10.7.0.1:51820";
-        let clusters = [
-            ("east", "", east),
-            ("west", "persistentKeepalive: 25", bare),
-        ];
+        let clusters = [("east", "", east), ("west", "persistentKeepalive: 25", bare)];
         assert_eq!(report(super::super::findings, &clusters), "");
     }
 }

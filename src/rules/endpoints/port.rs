@@ -71,10 +71,7 @@ mod tests {
     fn report_on(fields: &str, says: &str) -> String {
         let node = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A granularity=full";
         let nodes = format!("{node} {says}");
-        report(
-            super::super::findings,
-            &[("east", fields, &nodes), ("west", "", "")],
-        )
+        report(super::super::findings, &[("east", fields, &nodes), ("west", "", "")])
     }
 
     #[test]
@@ -107,19 +104,10 @@ mod tests {
 
     #[test]
     fn quiet_where_all_is_the_same_or_nothing_is_known() {
-        assert_eq!(
-            report_on(
-                "",
-                "force-endpoint=198.18.0.1:51820 endpoint=198.18.0.1:51820"
-            ),
-            ""
-        );
+        assert_eq!(report_on("", "force-endpoint=198.18.0.1:51820 endpoint=198.18.0.1:51820"), "");
         assert_eq!(report_on("", "external=198.18.0.1"), "");
         assert_eq!(
-            report_on(
-                "",
-                "clustermesh-endpoint=198.18.0.1:51820 endpoint=192.168.0.1:9"
-            ),
+            report_on("", "clustermesh-endpoint=198.18.0.1:51820 endpoint=192.168.0.1:9"),
             ""
         );
     }

@@ -29,20 +29,14 @@ struct RoamingPairs<'f> {
 /// Of two clusters most of whose nodes have no endpoint, neither gets Peers of the other one: that is a
 /// finding of the plan.
 pub(super) fn findings(members: &[&Member]) -> Vec<Finding> {
-    let by_name: BTreeMap<_, &Member> = members
-        .iter()
-        .map(|member| ((&member.mesh.name, &member.entry.name), *member))
-        .collect();
+    let by_name: BTreeMap<_, &Member> =
+        members.iter().map(|member| ((&member.mesh.name, &member.entry.name), *member)).collect();
     let pairs = members.iter().map(|&member| {
         let later = member.targets().filter(|it| member.entry.name < **it);
         let linked = later.filter_map(|it| by_name.get(&(&member.mesh.name, it)).copied());
         let open = linked.filter(|other| !(member.roams() && other.roams()));
         let others = open.flat_map(|other| roaming(other).map(move |it| (other, it)));
-        RoamingPairs {
-            member,
-            nodes: roaming(member).collect(),
-            others: others.collect(),
-        }
+        RoamingPairs { member, nodes: roaming(member).collect(), others: others.collect() }
     });
     pairs.filter_map(|it| it.finding()).collect()
 }
@@ -129,10 +123,7 @@ mod tests {
             })
             .collect();
         let entry = "persistentKeepalive: 25";
-        let all: Vec<_> = all
-            .iter()
-            .map(|(name, nodes)| (*name, entry, nodes.as_str()))
-            .collect();
+        let all: Vec<_> = all.iter().map(|(name, nodes)| (*name, entry, nodes.as_str())).collect();
         report(super::super::findings, &all)
     }
 

@@ -6,25 +6,16 @@ use crate::rules::ranges::NO_POD_CIDR;
 fn finding(number: usize) -> Finding {
     let cluster = "east".parse().unwrap();
     let node = format!("n{number}");
-    let place = Place::document(&"east.json".into(), 0)
-        .key("nodes")
-        .index(number);
-    Finding::on_node(
-        &NO_POD_CIDR,
-        &cluster,
-        &node,
-        format!("left out: bad `{number}`"),
-    )
-    .with_alike("left out: bad", Some(format!("`{number}`")))
-    .at(place, "")
+    let place = Place::document(&"east.json".into(), 0).key("nodes").index(number);
+    Finding::on_node(&NO_POD_CIDR, &cluster, &node, format!("left out: bad `{number}`"))
+        .with_alike("left out: bad", Some(format!("`{number}`")))
+        .at(place, "")
 }
 
 fn report(findings: Vec<Finding>) -> Vec<String> {
     let subject = |it: &Finding| it.subject().unwrap_or_default();
     let report = folded(findings).into_iter();
-    report
-        .map(|it| format!("{}: {}", subject(&it), it.message))
-        .collect()
+    report.map(|it| format!("{}: {}", subject(&it), it.message)).collect()
 }
 
 #[test]
@@ -72,16 +63,8 @@ fn a_command_names_the_nodes() {
         it.rule = &MISSING_KEEPALIVE;
         it.help(format!("kubectl annotate node n{number} --overwrite a=b"))
     };
-    let help = |count| {
-        folded((1..=count).map(command).collect())
-            .remove(0)
-            .help
-            .unwrap()
-    };
-    assert_eq!(
-        help(5),
-        "kubectl annotate node n1 n2 n3 n4 n5 --overwrite a=b"
-    );
+    let help = |count| folded((1..=count).map(command).collect()).remove(0).help.unwrap();
+    assert_eq!(help(5), "kubectl annotate node n1 n2 n3 n4 n5 --overwrite a=b");
     assert_eq!(help(21), "kubectl annotate node NODE --overwrite a=b");
 }
 
@@ -93,8 +76,5 @@ fn what_follows_from_one_follows_from_all() {
     findings.push(follows.with_cause(findings[1].as_cause()));
     let folded = folded(findings);
     assert_eq!(folded[1].cause, Some(folded[0].as_cause()));
-    assert_eq!(
-        report((1..=4).map(finding).collect())[0],
-        "east/n1: left out: bad `1`"
-    );
+    assert_eq!(report((1..=4).map(finding).collect())[0], "east/n1: left out: bad `1`");
 }

@@ -59,9 +59,7 @@ pub(super) fn foreign(on_disk: &OnDiskTree, it: &ForeignFile) -> Finding {
 pub fn override_file(path: &str, kind: &str, overriding: Overriding) -> Finding {
     let (message, help) = overrides(path, kind, overriding);
     let place = Place::document(&Arc::from(path), 0).bytes(&(0..0));
-    Finding::new(&OVERRIDE_FILE, message)
-        .at(place, "")
-        .help(help)
+    Finding::new(&OVERRIDE_FILE, message).at(place, "").help(help)
 }
 
 /// Returns what a hidden file changes, and what to do about it.
@@ -72,13 +70,9 @@ fn overrides(path: &str, kind: &str, overriding: Overriding) -> (String, &'stati
             "overrides the source of every Argo CD Application with this path".to_owned(),
             of_argocd,
         ),
-        Overriding::SourceOf(name) => (
-            format!(
-                "overrides the source of the Argo CD Application {}",
-                Quoted(name)
-            ),
-            of_argocd,
-        ),
+        Overriding::SourceOf(name) => {
+            (format!("overrides the source of the Argo CD Application {}", Quoted(name)), of_argocd)
+        }
         Overriding::Ignore => (
             "makes Flux ignore the files that match it".to_owned(),
             "delete it, and write its patterns into `spec.ignore` of the Flux source",
@@ -114,11 +108,7 @@ fn nature<'a>(on_disk: &OnDiskTree, it: &'a ForeignFile) -> Nature<'a> {
     let is_manifest = ["yaml", "yml", "json", "jsonnet"]
         .iter()
         .any(|known| extension.eq_ignore_ascii_case(known));
-    if is_manifest || it.kind == "a folder" {
-        Nature::Manifest
-    } else {
-        Nature::Other
-    }
+    if is_manifest || it.kind == "a folder" { Nature::Manifest } else { Nature::Other }
 }
 
 fn whole(on_disk: &OnDiskTree, path: &str) -> Place {

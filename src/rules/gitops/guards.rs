@@ -59,10 +59,7 @@ impl GuardFile {
 
     fn problem(&self, inputs: &CheckInputs) -> Option<OutdatedGuard> {
         let name = &self.cluster;
-        let Some(Recorded {
-            guard, is_whole, ..
-        }) = self.guard()
-        else {
+        let Some(Recorded { guard, is_whole, .. }) = self.guard() else {
             return Some(OutdatedGuard {
                 severity: Severity::Error,
                 message: format!(
@@ -79,14 +76,12 @@ impl GuardFile {
         let excess = guard.beyond(&wanted);
         let (severity, message) = match (refused, excess.split_first()) {
             (Some(refused), _) => match guard.access.enforcement {
-                Enforcement::Deny => (
-                    Severity::Error,
-                    format!("the guard of {name} refuses {refused}"),
-                ),
-                Enforcement::Warn => (
-                    Severity::Warning,
-                    format!("the guard of {name} warns of {refused}"),
-                ),
+                Enforcement::Deny => {
+                    (Severity::Error, format!("the guard of {name} refuses {refused}"))
+                }
+                Enforcement::Warn => {
+                    (Severity::Warning, format!("the guard of {name} warns of {refused}"))
+                }
             },
             (None, Some((first, rest))) => {
                 let more = and_more(rest.len(), "");
@@ -97,32 +92,22 @@ impl GuardFile {
             (None, None) => match impossible.pop_first() {
                 Some((peer, error)) => (
                     Severity::Warning,
-                    format!(
-                        "the guard of {name} allows Peer {}, but {error}",
-                        Quoted(&peer)
-                    ),
+                    format!("the guard of {name} allows Peer {}, but {error}", Quoted(&peer)),
                 ),
                 None if *is_whole => return None,
-                None => (
-                    Severity::Warning,
-                    format!("{} is not what this version prints", self.source),
-                ),
+                None => {
+                    (Severity::Warning, format!("{} is not what this version prints", self.source))
+                }
             },
         };
-        Some(OutdatedGuard {
-            severity,
-            message,
-            options: wanted.options(inputs.meshes),
-        })
+        Some(OutdatedGuard { severity, message, options: wanted.options(inputs.meshes) })
     }
 }
 
 /// Reports guards that refuse what `render` writes, or that accept what the meshes do not.
 pub(in crate::rules) fn guards(inputs: &CheckInputs, purpose: Purpose) -> Vec<Finding> {
     let guards = inputs.guards.par_iter();
-    guards
-        .filter_map(|it| outdated(it, inputs, purpose))
-        .collect()
+    guards.filter_map(|it| outdated(it, inputs, purpose)).collect()
 }
 
 fn outdated(file: &GuardFile, inputs: &CheckInputs, purpose: Purpose) -> Option<Finding> {

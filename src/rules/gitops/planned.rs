@@ -40,12 +40,8 @@ pub(in crate::rules) fn planned(plan: &Plan, bytes: &[usize], limits: &Limits) -
     for (peer_set, targets) in targets_of {
         if let (Some(bytes), Some(peer_set)) = (bytes.get(peer_set), plan.peer_sets.get(peer_set)) {
             findings.extend(large_file(peer_set, *bytes, limits, &targets));
-            findings.extend(
-                peer_set
-                    .peers
-                    .iter()
-                    .filter_map(|it| large_peer(it, limits, &targets)),
-            );
+            findings
+                .extend(peer_set.peers.iter().filter_map(|it| large_peer(it, limits, &targets)));
         }
     }
     findings

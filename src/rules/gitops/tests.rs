@@ -48,9 +48,8 @@ fn plan(ranges: u32) -> Plan {
 
 fn report(plan: &Plan, bytes: usize, limits: &Limits) -> Vec<String> {
     let findings = planned(plan, &[bytes], limits);
-    let report = findings
-        .iter()
-        .map(|it| format!("{} {}: {}", it.severity, it.rule.name(), it.message));
+    let report =
+        findings.iter().map(|it| format!("{} {}: {}", it.severity, it.rule.name(), it.message));
     report.collect()
 }
 
@@ -63,14 +62,8 @@ fn files_are_held_against_their_limit_and_github_s() {
     let severity = |bytes: usize, limits: &Limits| planned(&plan(1), &[bytes], limits)[0].severity;
     assert_eq!(severity(100 * mebibyte, &limits), Severity::Warning);
     assert_eq!(severity(100 * mebibyte + 1, &limits), Severity::Error);
-    let steps = Steps {
-        warning: Some(200 << 20),
-        ..Steps::default()
-    };
-    let elsewhere = Limits {
-        capacity: limits.capacity.with(Quantity::FileBytes, steps),
-        ..limits
-    };
+    let steps = Steps { warning: Some(200 << 20), ..Steps::default() };
+    let elsewhere = Limits { capacity: limits.capacity.with(Quantity::FileBytes, steps), ..limits };
     assert_eq!(report(&plan(1), 100 * mebibyte + 1, &elsewhere), [""; 0]);
 }
 
@@ -89,10 +82,7 @@ fn peers_are_held_against_their_limit_and_etcd_s() {
 }
 
 fn foreign(path: &str, kind: &'static str) -> ForeignFile {
-    ForeignFile {
-        path: path.to_owned(),
-        kind,
-    }
+    ForeignFile { path: path.to_owned(), kind }
 }
 
 #[test]
@@ -103,10 +93,7 @@ fn what_is_not_ours_matters_as_much_as_it_harms() {
         ..OnDiskTree::default()
     };
     let rule = |path: &str, kind: &'static str| {
-        let tree = OnDiskTree {
-            foreign: vec![foreign(path, kind)],
-            ..tree.clone()
-        };
+        let tree = OnDiskTree { foreign: vec![foreign(path, kind)], ..tree.clone() };
         let findings = super::on_disk(&tree, &plan(1), Fate::Replaced);
         (findings[0].rule.name(), findings[0].severity)
     };
@@ -117,13 +104,7 @@ fn what_is_not_ours_matters_as_much_as_it_harms() {
     assert_eq!(rule("east/deep", "a folder"), warning);
     assert_eq!(rule("east/a.yaml", "a symbolic link"), warning);
     let notice = ("foreign-file", Severity::Notice);
-    for path in [
-        "README.md",
-        "east/.gitkeep",
-        "east/.a.yaml",
-        "east/yaml",
-        "north/Kustomization",
-    ] {
+    for path in ["README.md", "east/.gitkeep", "east/.a.yaml", "east/yaml", "north/Kustomization"] {
         assert_eq!(rule(path, "a file"), notice, "{path}");
     }
     assert_eq!(rule(".git", "a folder"), notice);
@@ -138,11 +119,7 @@ fn what_is_not_ours_matters_as_much_as_it_harms() {
         assert_eq!(rule(path, "a symbolic link"), error, "{path}");
         assert_eq!(rule(path, "a folder"), notice, "{path}");
     }
-    for path in [
-        "east/.argocd-source.yml",
-        "east/.sourceignore~",
-        ".argocd-sources.yaml",
-    ] {
+    for path in ["east/.argocd-source.yml", "east/.sourceignore~", ".argocd-sources.yaml"] {
         assert_eq!(rule(path, "a file"), notice, "{path}");
     }
     let error = ("rival-kustomization", Severity::Error);

@@ -27,13 +27,8 @@ struct RoutedAddresses<'f> {
 /// they dial the segment itself (`kilo.md` §2.6).
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let candidates = fleet
-        .members()
-        .iter()
-        .flat_map(|it| it.membership.candidates.iter());
-    let dialled: BTreeSet<IpAddr> = candidates
-        .filter_map(PeerCandidate::outer_address)
-        .collect();
+    let candidates = fleet.members().iter().flat_map(|it| it.membership.candidates.iter());
+    let dialled: BTreeSet<IpAddr> = candidates.filter_map(PeerCandidate::outer_address).collect();
     let taken = fleet.first_memberships().map(RoutedAddresses::new);
     // In most fleets no node has such an address, and no pair of clusters has to be looked at.
     for taken in taken.filter(|it| it.nodes.keys().any(|it| dialled.contains(it))) {
@@ -58,10 +53,7 @@ impl<'f> RoutedAddresses<'f> {
             let is_routed = segments.any(|it| !topology.are_one(segment, it));
             (is_routed && !is_dialled).then_some((address, node))
         });
-        Self {
-            member,
-            nodes: nodes.collect(),
-        }
+        Self { member, nodes: nodes.collect() }
     }
 
     /// Reports a Peer of another cluster that is dialled at one of the addresses.
@@ -77,11 +69,7 @@ impl<'f> RoutedAddresses<'f> {
         let finding = Finding::on_node(&CAPTURED_ENDPOINT, cluster, &node.name, message)
             .at(place(self.member, node), "")
             .at(source.endpoint_place(candidate), format!("of {whose}"))
-            .resolved_by(
-                &blank(annotation::FORCE_INTERNAL_IP),
-                cluster,
-                [&*node.name],
-            )
+            .resolved_by(&blank(annotation::FORCE_INTERNAL_IP), cluster, [&*node.name])
             .help(
                 "annotate the node with its own address, such as \
                  `kilo.squat.ai/force-internal-ip: 192.168.1.1/24`",

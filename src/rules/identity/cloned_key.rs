@@ -22,11 +22,7 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>, nodes: &[SharedNodes]
     };
     let mut findings = Vec::new();
     for claimants in fleet.contested() {
-        let Some(other) = claimants
-            .iter()
-            .find(|it| is_named(it))
-            .or(claimants.first())
-        else {
+        let Some(other) = claimants.iter().find(|it| is_named(it)).or(claimants.first()) else {
             continue;
         };
         let rest = claimants
@@ -73,12 +69,7 @@ fn named<'a>(fleet: &'a Fleet, plan: Option<&'a Plan>) -> NamedNodes<'a> {
                 named.insert((withheld.source.as_str(), node.as_str()));
                 named.insert((withheld.target.as_str(), own));
             }
-            TargetReason::SharedKey {
-                node,
-                keeper,
-                keeper_node,
-                ..
-            } => {
+            TargetReason::SharedKey { node, keeper, keeper_node, .. } => {
                 named.insert((withheld.source.as_str(), node.as_str()));
                 named.insert((keeper.as_str(), keeper_node.as_str()));
             }

@@ -12,11 +12,8 @@ use crate::rules::command::blank;
 use crate::rules::{Finding, bare};
 
 /// Annotations from which an endpoint may come.
-const ANNOTATIONS: [&str; 3] = [
-    annotation::CLUSTERMESH_ENDPOINT,
-    annotation::FORCE_ENDPOINT,
-    annotation::ENDPOINT,
-];
+const ANNOTATIONS: [&str; 3] =
+    [annotation::CLUSTERMESH_ENDPOINT, annotation::FORCE_ENDPOINT, annotation::ENDPOINT];
 
 /// A candidate that others dial.
 #[derive(Clone, Copy)]
@@ -48,9 +45,8 @@ pub(super) fn findings(fleet: &Fleet, nodes: &[SharedNodes]) -> Vec<Finding> {
         let mut known = BTreeSet::from([first.who()]);
         // With one key they are one machine, or a copy, which is reported already.
         let others = rest.iter().filter(|it| {
-            let is_same_node = nodes
-                .iter()
-                .any(|nodes| nodes.has(&it.member.entry.name, it.who().1));
+            let is_same_node =
+                nodes.iter().any(|nodes| nodes.has(&it.member.entry.name, it.who().1));
             known.insert(it.who()) && it.candidate.key != first.candidate.key && !is_same_node
         });
         findings.extend(others.filter_map(|it| finding(*it, *first)));

@@ -49,11 +49,7 @@ fn finding(member: &Member, address: IpAddr, [node, first]: [&Node; 2]) -> Findi
     Finding::on_node(&SHARED_INTERNAL_IP, cluster, &node.name, message)
         .at(place(member, node), "second here")
         .at(place(member, first), format!("of {whose}"))
-        .resolved_by(
-            &blank(annotation::FORCE_INTERNAL_IP),
-            cluster,
-            [&*node.name, &*first.name],
-        )
+        .resolved_by(&blank(annotation::FORCE_INTERNAL_IP), cluster, [&*node.name, &*first.name])
         .help(
             "annotate each node with its own address, such as \
              `kilo.squat.ai/force-internal-ip: 192.168.1.1/24`",

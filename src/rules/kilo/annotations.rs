@@ -21,9 +21,8 @@ pub(super) fn findings(inspected: &InspectedCluster) -> Vec<Finding> {
             let place = inspected.annotation(node, key);
             let finding = Finding::on_node(&IGNORED_ANNOTATION, cluster, &node.name, message);
             let changes = readable(key).into_iter();
-            let finding = changes.fold(finding, |finding, it| {
-                finding.resolved_by(&it, cluster, [&*node.name])
-            });
+            let finding = changes
+                .fold(finding, |finding, it| finding.resolved_by(&it, cluster, [&*node.name]));
             findings.push(finding.at(place, ""));
         }
         findings.extend(misread_leader(inspected, node));
@@ -76,9 +75,7 @@ fn readable(key: &'static str) -> Option<MetadataChange> {
 fn misread_leader(inspected: &InspectedCluster, node: &Node) -> Option<Finding> {
     const DENIALS: [&str; 7] = ["false", "no", "off", "0", "f", "n", "never"];
     let text = annotated(node, annotation::LEADER)?;
-    let is_denied = DENIALS
-        .iter()
-        .any(|denial| denial.eq_ignore_ascii_case(text));
+    let is_denied = DENIALS.iter().any(|denial| denial.eq_ignore_ascii_case(text));
     if !is_denied || inspected.granularity() != Granularity::Location {
         return None;
     }
@@ -138,17 +135,11 @@ mod tests {
     #[test]
     fn quiet_on_what_kilo_reads() {
         assert_eq!(
-            report_on(
-                "full",
-                "force-endpoint=wg.example.com:51820 force-internal-ip=10.0.0.1/24"
-            ),
+            report_on("full", "force-endpoint=wg.example.com:51820 force-internal-ip=10.0.0.1/24"),
             ""
         );
         assert_eq!(
-            report_on(
-                "full",
-                "force-endpoint= force-internal-ip=- persistent-keepalive=0"
-            ),
+            report_on("full", "force-endpoint= force-internal-ip=- persistent-keepalive=0"),
             ""
         );
     }
@@ -162,11 +153,7 @@ mod tests {
         ");
         assert_eq!(report_on("location", "leader=true"), "");
         assert_eq!(report_on("location", "leader="), "");
-        assert_eq!(
-            report_on("full", "leader=false"),
-            "",
-            "nobody is elected there"
-        );
+        assert_eq!(report_on("full", "leader=false"), "", "nobody is elected there");
     }
 
     #[test]

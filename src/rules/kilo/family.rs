@@ -101,10 +101,7 @@ fn imperative(cluster: &ClusterName, change: &FamilyChange) -> String {
     let internal = change.internal.map(|node| {
         let key = annotation::FORCE_INTERNAL_IP;
         let address = format!("{key}={}/LENGTH", address_of(node, wanted));
-        format!(
-            "annotate each node with its {wanted} address: `{}`",
-            annotate(node, address)
-        )
+        format!("annotate each node with its {wanted} address: `{}`", annotate(node, address))
     });
     let example = match wanted {
         Family::V4 => "10.4.0.0/16",
@@ -118,10 +115,7 @@ fn imperative(cluster: &ClusterName, change: &FamilyChange) -> String {
     });
     let is_of_nodes = pods.is_some() || internal.is_some();
     let again = is_of_nodes.then(|| format!("then run `clustermesh snapshot {cluster}`"));
-    let parts: Vec<String> = [pods, internal, subnet, again]
-        .into_iter()
-        .flatten()
-        .collect();
+    let parts: Vec<String> = [pods, internal, subnet, again].into_iter().flatten().collect();
     parts.join("; ")
 }
 
@@ -200,10 +194,8 @@ mod tests {
         let fields = "podCIDRs: ['fd00:1::/48'], wireguardCIDR: 'fd00:10:4::/112'";
         let six = node(0, "fd00:10:4::1/112", "fd00:9::1/64");
         insta::assert_snapshot!(report_on(fields, &six), @"warning[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply");
-        let four = WEST
-            .replace("10.2.", "10.1.")
-            .replace("10.102", "10.101")
-            .replace("key=B", "key=A");
+        let four =
+            WEST.replace("10.2.", "10.1.").replace("10.102", "10.101").replace("key=B", "key=A");
         assert_eq!(report_on("", &four), "");
     }
 }

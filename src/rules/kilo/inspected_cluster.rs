@@ -59,8 +59,7 @@ impl<'f> InspectedCluster<'f> {
 
     /// Returns the nodes that Kilo uses and that have no worse finding.
     pub(super) fn nodes(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
-        self.all_nodes()
-            .filter(|(node, kilo)| self.is_inspected(node, kilo))
+        self.all_nodes().filter(|(node, kilo)| self.is_inspected(node, kilo))
     }
 
     pub(super) fn is_inspected(&self, node: &Node, kilo: &KiloNode) -> bool {

@@ -43,9 +43,7 @@ fn undeclared(member: &Member) -> Option<Finding> {
     let all = &member.file.snapshot.nodes;
     let candidates = &member.membership.candidates;
     let leaders = candidates.iter();
-    let leaders: Vec<&Node> = leaders
-        .filter_map(|it| member.node(it.leader.as_str()))
-        .collect();
+    let leaders: Vec<&Node> = leaders.filter_map(|it| member.node(it.leader.as_str())).collect();
     let do_most = |all: usize, sending: usize| all < 2 * sending;
     let sending = all.iter().filter(|it| sends(it)).count();
     let leading = leaders.iter().filter(|it| sends(it)).count();
@@ -53,14 +51,9 @@ fn undeclared(member: &Member) -> Option<Finding> {
         return None;
     }
     let candidates = member.membership.candidates.iter();
-    let sending: Vec<&PeerCandidate> = candidates
-        .filter(|it| member.node(it.leader.as_str()).is_some_and(sends))
-        .collect();
-    let names = listed(
-        sending
-            .iter()
-            .map(|it| Quoted(it.leader.as_str()).to_string()),
-    );
+    let sending: Vec<&PeerCandidate> =
+        candidates.filter(|it| member.node(it.leader.as_str()).is_some_and(sends)).collect();
+    let names = listed(sending.iter().map(|it| Quoted(it.leader.as_str()).to_string()));
     let (send, it) = match sending.len() {
         0 => return None,
         1 => ("sends", "1 node"),
@@ -70,17 +63,12 @@ fn undeclared(member: &Member) -> Option<Finding> {
     let message =
         format!("{it} {send} keepalives, but the cluster has no `persistentKeepalive`: {names}");
     let finding = Finding::on_cluster(&UNDECLARED_KEEPALIVE, cluster, message)
-        .at(
-            member.entry.place.key("name"),
-            "has no `persistentKeepalive`",
-        )
+        .at(member.entry.place.key("name"), "has no `persistentKeepalive`")
         .help(format!(
             "if they are behind NAT, add `persistentKeepalive: 25` to `{cluster}` in the mesh"
         ));
     let key = annotation::PERSISTENT_KEEPALIVE;
-    let places = sending
-        .iter()
-        .map(|it| it.place.key("annotations").key(key));
+    let places = sending.iter().map(|it| it.place.key("annotations").key(key));
     Some(finding.at_each(places.take(NAMED).map(|it| (it, ""))))
 }
 
@@ -168,23 +156,14 @@ mod tests {
           mesh.yaml#/spec/clusters/0/persistentKeepalive 
           help: run `kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25`, then `clustermesh snapshot east`
         ");
-        assert_eq!(
-            report_on("persistentKeepalive: 25", "persistent-keepalive=25"),
-            ""
-        );
+        assert_eq!(report_on("persistentKeepalive: 25", "persistent-keepalive=25"), "");
     }
 
     #[test]
     fn a_segment_with_a_public_endpoint_needs_no_keepalive() {
-        assert_eq!(
-            report_on("persistentKeepalive: 25", "external=198.18.0.1"),
-            ""
-        );
+        assert_eq!(report_on("persistentKeepalive: 25", "external=198.18.0.1"), "");
         let declared = "persistentKeepalive: 25, endpointDomains: [example.com]";
-        assert_eq!(
-            report_on(declared, "force-endpoint=wg.example.com:51820"),
-            ""
-        );
+        assert_eq!(report_on(declared, "force-endpoint=wg.example.com:51820"), "");
     }
 
     #[test]
@@ -204,14 +183,8 @@ mod tests {
 
     #[test]
     fn quiet_where_both_or_neither_say_so() {
-        assert_eq!(
-            report_on("persistentKeepalive: 25", "persistent-keepalive=10"),
-            ""
-        );
+        assert_eq!(report_on("persistentKeepalive: 25", "persistent-keepalive=10"), "");
         assert_eq!(report_on("", "external=198.18.0.1"), "");
-        assert_eq!(
-            report_on("", "external=198.18.0.1 persistent-keepalive=0"),
-            ""
-        );
+        assert_eq!(report_on("", "external=198.18.0.1 persistent-keepalive=0"), "");
     }
 }

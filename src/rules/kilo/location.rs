@@ -81,10 +81,7 @@ fn missing_internal_ip(
     let change = blank(annotation::FORCE_INTERNAL_IP);
     let finding = Finding::on_node(&MISSING_INTERNAL_IP, cluster, &node.name, message);
     let finding = finding.resolved_by(&change, cluster, [&*node.name]);
-    Finding {
-        severity,
-        ..finding.at(place, "")
-    }
+    Finding { severity, ..finding.at(place, "") }
 }
 
 /// Finds nodes whose empty annotation hides their label.
@@ -93,19 +90,15 @@ fn hidden_labels(inspected: &InspectedCluster) -> impl Iterator<Item = Finding> 
         let label = &inspected.member.entry.topology_label;
         let value = node.labels.get(label).filter(|it| !it.is_empty())?;
         let annotation = node.annotations.get(annotation::LOCATION)?;
-        annotation
-            .is_empty()
-            .then(|| hidden_label(inspected, node, value))
+        annotation.is_empty().then(|| hidden_label(inspected, node, value))
     })
 }
 
 fn hidden_label(inspected: &InspectedCluster, node: &Node, value: &str) -> Finding {
     let label = &inspected.member.entry.topology_label;
     let key = annotation::LOCATION;
-    let message = format!(
-        "annotation {key} is empty and overrides label {label} ({})",
-        Quoted(value)
-    );
+    let message =
+        format!("annotation {key} is empty and overrides label {label} ({})", Quoted(value));
     let cluster = &inspected.member.entry.name;
     let finding = Finding::on_node(&EMPTY_LOCATION, cluster, &node.name, message)
         .at(inspected.annotation(node, key), "");
@@ -121,15 +114,10 @@ fn unnamed(inspected: &InspectedCluster) -> Vec<Finding> {
         .collect();
     let is_unnamed = |node: &Node| {
         !node.annotations.contains_key(annotation::LOCATION)
-            && !node
-                .labels
-                .contains_key(&inspected.member.entry.topology_label)
+            && !node.labels.contains_key(&inspected.member.entry.topology_label)
     };
-    let unnamed: Vec<&Node> = located
-        .iter()
-        .map(|it| it.0)
-        .filter(|node| is_unnamed(node))
-        .collect();
+    let unnamed: Vec<&Node> =
+        located.iter().map(|it| it.0).filter(|node| is_unnamed(node)).collect();
     if unnamed.len() == located.len() {
         return other_label(inspected, &unnamed).into_iter().collect();
     }
@@ -223,10 +211,7 @@ fn several_volunteers(
     Finding::on_cluster(&SEVERAL_LEADERS, cluster, message)
         .at(place, "")
         .resolved_by(&change, cluster, others.clone().map(|it| &*it.name))
-        .help(format!(
-            "if only one should lead, {}",
-            run(&annotate_each(others, &change), cluster)
-        ))
+        .help(format!("if only one should lead, {}", run(&annotate_each(others, &change), cluster)))
 }
 
 /// Finds locations whose only WireGuard address is not on the node that Kilo probably elects.
@@ -239,11 +224,7 @@ fn uncertain_leaders(inspected: &InspectedCluster) -> impl Iterator<Item = Findi
             segment.leader != segment.elected && !segment.members.iter().any(has_name)
         })
         .map(|segment| {
-            uncertain_leader(
-                inspected,
-                &nodes[segment.leader],
-                nodes[segment.elected].node,
-            )
+            uncertain_leader(inspected, &nodes[segment.leader], nodes[segment.elected].node)
         })
 }
 
@@ -279,11 +260,8 @@ mod tests {
     /// Returns the findings about two nodes in locations with these values.
     fn report_on(fields: &str, granularity: &str, first: &str, second: &str) -> String {
         let node = |name: &str, number: u8, key: &str, says: &str| {
-            let internal = if says.contains("internal-ip") {
-                ""
-            } else {
-                "internal-ip=192.168.0.1/24"
-            };
+            let internal =
+                if says.contains("internal-ip") { "" } else { "internal-ip=192.168.0.1/24" };
             format!(
                 "{name} pod=10.1.{number}.0/24 key={key} wg=10.101.0.{number}/24 endpoint=198.18.0.{number}:51820 external=198.18.0.{number} granularity={granularity} {internal} {says}\n"
             )
@@ -307,11 +285,7 @@ mod tests {
         let label = |value: &str| format!("{REGION}{value}");
         assert_eq!(report_on("", "location", "location=x", &label("y")), "");
         assert_eq!(report_on("", "location", "", ""), "");
-        assert_eq!(
-            report_on("", "location", "location=x", "location="),
-            "",
-            "a person says so"
-        );
+        assert_eq!(report_on("", "location", "location=x", "location="), "", "a person says so");
         assert_eq!(report_on("", "full", "location=x", ""), "");
     }
 
@@ -347,10 +321,7 @@ mod tests {
           help: if only one should lead, run `kubectl annotate node b --overwrite kilo.squat.ai/leader-`, then `clustermesh snapshot east`
         ");
         assert_eq!(report_on("", "location", "leader=", ""), "");
-        assert_eq!(
-            report_on("", "location", "leader= location=x", "leader= location=y"),
-            ""
-        );
+        assert_eq!(report_on("", "location", "leader= location=x", "leader= location=y"), "");
     }
 
     #[test]
@@ -367,10 +338,7 @@ mod tests {
         assert!(certain("wg=", "leader="));
         assert!(certain("wg= location=x", ""));
         assert!(certain("wg= force-endpoint=wg.example:51820", ""));
-        assert!(
-            certain("", ""),
-            "the election decides between two addresses"
-        );
+        assert!(certain("", ""), "the election decides between two addresses");
     }
 
     #[test]
@@ -394,9 +362,6 @@ mod tests {
         notice[missing-internal-ip] east/a: has no internal address, unlike `b` in the same location, so it is a separate segment
           east.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip
         ");
-        assert_eq!(
-            report_on("", "location", "force-internal-ip=- internal-ip=", ""),
-            ""
-        );
+        assert_eq!(report_on("", "location", "force-internal-ip=- internal-ip=", ""), "");
     }
 }

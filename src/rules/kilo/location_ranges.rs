@@ -39,10 +39,7 @@ pub(super) fn findings(
         contestants: Contestants::new(fleet, plan, inspected, &offers),
         offers: &offers,
         declared: declared.map(|it| it.cidr).collect(),
-        outranked: outranked
-            .into_iter()
-            .map(|it| ((it.segment, it.range), it))
-            .collect(),
+        outranked: outranked.into_iter().map(|it| ((it.segment, it.range), it)).collect(),
     };
     let all = offers.iter().flat_map(|offer| {
         [
@@ -206,16 +203,10 @@ fn uncontested(changes: &[OfferChange], cluster: &ClusterName) -> String {
         })
         .collect();
     if let Some(commands) = commands {
-        return format!(
-            "run {}, then `clustermesh snapshot {cluster}`",
-            quoted(commands)
-        );
+        return format!("run {}, then `clustermesh snapshot {cluster}`", quoted(commands));
     }
     let names = changes.iter().map(|it| Quoted(&it.node.name));
-    format!(
-        "remove the ranges of other segments and clusters from {key} of {}",
-        listed(names)
-    )
+    format!("remove the ranges of other segments and clusters from {key} of {}", listed(names))
 }
 
 #[cfg(test)]
@@ -233,15 +224,9 @@ mod tests {
                 "{name} pod=10.1.{number}.0/24 key={key} wg=10.101.0.{number}/24 endpoint=198.18.0.{number}:51820 external=198.18.0.{number} granularity=location internal-ip=192.168.{number}.1/24 location={name}"
             )
         };
-        let nodes = format!(
-            "{} allowed-location-ips={ranges}\n{}",
-            node("a", 1, "A"),
-            node("b", 2, "B")
-        );
-        report(
-            findings,
-            &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")],
-        )
+        let nodes =
+            format!("{} allowed-location-ips={ranges}\n{}", node("a", 1, "A"), node("b", 2, "B"));
+        report(findings, &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")])
     }
 
     #[test]
@@ -285,10 +270,7 @@ mod tests {
             )
         };
         let nodes = node("a", 1, "A", a) + &node("b", 2, "B", b);
-        report(
-            findings,
-            &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")],
-        )
+        report(findings, &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")])
     }
 
     #[test]
@@ -315,10 +297,7 @@ mod tests {
             of_both("172.31.0.0/16", "172.31.255.255/32").contains("help: run `kubectl annotate")
         );
         let many = of_both("172.0.0.0/8", "172.31.255.255/32");
-        assert!(
-            many.contains("help: remove the ranges of other segments"),
-            "{many}"
-        );
+        assert!(many.contains("help: remove the ranges of other segments"), "{many}");
         assert_eq!(of_both("172.31.0.0/24", "172.31.1.0/24"), "");
     }
 
@@ -344,10 +323,9 @@ mod tests {
         assert!(inside.contains("allowed-location-ips-`"), "{inside}");
         assert!(!inside.contains("undeclared"), "{inside}");
         // West declares them, but East gets no Peer with any of their addresses.
-        for (ranges, fields) in [
-            ("10.2.9.0/24", ""),
-            ("10.2.0.0/16", "acceptedNetworks: [10.102.0.0/16]"),
-        ] {
+        for (ranges, fields) in
+            [("10.2.9.0/24", ""), ("10.2.0.0/16", "acceptedNetworks: [10.102.0.0/16]")]
+        {
             let report = of_east(ranges, fields);
             assert!(!report.contains("contested"), "{report}");
         }
@@ -368,10 +346,8 @@ mod tests {
                 "C",
                 "location=b allowed-location-ips=172.31.0.0/22,172.31.9.0/24 wireguard-ip=",
             );
-        let report = report(
-            findings,
-            &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")],
-        );
+        let report =
+            report(findings, &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")]);
         let help = report.lines().find(|it| it.contains("help")).unwrap();
         insta::assert_snapshot!(help.trim(), @"help: run `kubectl annotate node b --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23`, `kubectl annotate node c --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23,172.31.9.0/24`, then `clustermesh snapshot east`");
     }

@@ -50,19 +50,11 @@ impl<'f> MixedFamilies<'f> {
             let of_other = |it: Family| (it != internal).then_some(it);
             let pods = kilo.pod_cidr.map(Cidr::family).filter(|_| has_routes);
             let of_pods = pods.and_then(of_other).map(FamilyMixture::Pods);
-            of_pods.or_else(|| {
-                wireguard(kilo)
-                    .and_then(of_other)
-                    .map(FamilyMixture::Wireguard)
-            })
+            of_pods.or_else(|| wireguard(kilo).and_then(of_other).map(FamilyMixture::Wireguard))
         };
-        let mixed: Vec<(&Node, FamilyMixture)> = inspected
-            .nodes()
-            .filter_map(|(node, kilo)| Some((node, mixture(kilo)?)))
-            .collect();
-        let of_pods = mixed
-            .iter()
-            .find(|it| matches!(it.1, FamilyMixture::Pods(_)));
+        let mixed: Vec<(&Node, FamilyMixture)> =
+            inspected.nodes().filter_map(|(node, kilo)| Some((node, mixture(kilo)?))).collect();
+        let of_pods = mixed.iter().find(|it| matches!(it.1, FamilyMixture::Pods(_)));
         let &(first, mixture) = of_pods.or(mixed.first())?;
         let wanted = match mixture {
             FamilyMixture::Pods(pods) => common(fleet, inspected, pods),
@@ -114,9 +106,7 @@ fn common(fleet: &Fleet, inspected: &InspectedCluster, first: Family) -> Option<
 
 /// Returns whether a cluster routes a family, or would if its addresses followed its first pod CIDRs.
 fn may_route(member: &Member, wanted: Family) -> bool {
-    let is_first = most_have(member, |kilo| {
-        kilo.pod_cidr.map(Cidr::family) == Some(wanted)
-    });
+    let is_first = most_have(member, |kilo| kilo.pod_cidr.map(Cidr::family) == Some(wanted));
     has_pods(member, wanted) && (is_first || member.cluster.family == Some(wanted))
 }
 

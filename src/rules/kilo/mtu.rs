@@ -28,10 +28,8 @@ pub(super) fn finding(fleet: &Fleet, member: &Member) -> Option<Finding> {
     let parts = own.into_iter().chain(partners).flat_map(Bottleneck::all);
     let bottleneck = parts.min_by_key(|it| it.carries);
     let bottleneck = bottleneck.filter(|it| it.carries < pods)?;
-    let message = format!(
-        "pods send packets of up to {pods} bytes, but {}",
-        bottleneck.words(&entry.name)
-    );
+    let message =
+        format!("pods send packets of up to {pods} bytes, but {}", bottleneck.words(&entry.name));
     let finding = Finding::on_cluster(&EXCEEDED_MTU, &entry.name, message)
         .at(entry.place.key("mtu").key("pods"), "")
         .at(bottleneck.member.entry.place.key("mtu"), "carries less");
@@ -47,11 +45,7 @@ impl<'f> Bottleneck<'f> {
         let location = mtu.within_location().filter(|_| has_location);
         let parts = [(mtu.tunnel(), false), (location, true)].into_iter();
         parts.filter_map(move |(carries, is_location)| {
-            Some(Self {
-                member,
-                carries: carries?,
-                is_location,
-            })
+            Some(Self { member, carries: carries?, is_location })
         })
     }
 
@@ -129,16 +123,10 @@ w2 pod=10.2.2.0/24 key=C granularity=location internal-ip=192.168.0.2/24 endpoin
           help: set the MTU of pods to 1380 in the CNI of `east` and write `pods: 1380` in its `mtu`; for TCP alone, run `iptables -t mangle -A FORWARD -i kilo0 -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss 1340` on its nodes
         ");
         assert_eq!(
-            report_on(
-                "mtu: { underlay: 9001, pods: 1420 }",
-                "mtu: { underlay: 1500, pods: 1420 }"
-            ),
+            report_on("mtu: { underlay: 9001, pods: 1420 }", "mtu: { underlay: 1500, pods: 1420 }"),
             ""
         );
-        assert_eq!(
-            report_on("mtu: { underlay: 1500 }", "mtu: { underlay: 1280 }"),
-            ""
-        );
+        assert_eq!(report_on("mtu: { underlay: 1500 }", "mtu: { underlay: 1280 }"), "");
         assert_eq!(report_on("mtu: { pods: 9000 }", "mtu: { pods: 9000 }"), "");
     }
 

@@ -91,9 +91,7 @@ fn moved(node: &Node, key: &str) -> String {
 
 /// Returns the annotations that Kilo knows.
 fn known() -> impl Iterator<Item = &'static str> {
-    annotation::BY_PEOPLE
-        .into_iter()
-        .chain(annotation::BY_AGENT)
+    annotation::BY_PEOPLE.into_iter().chain(annotation::BY_AGENT)
 }
 
 /// Finds annotations with Kilo's prefix that Kilo does not know.
@@ -149,10 +147,7 @@ fn similar_locations(inspected: &InspectedCluster) -> Vec<Finding> {
         return Vec::new();
     }
     let mut alike: BTreeMap<String, Spellings> = BTreeMap::new();
-    for (node, kilo) in inspected
-        .nodes()
-        .filter(|(_, kilo)| !kilo.location.is_empty())
-    {
+    for (node, kilo) in inspected.nodes().filter(|(_, kilo)| !kilo.location.is_empty()) {
         let spellings = alike.entry(folded(&kilo.location)).or_default();
         let nodes = spellings.entry(&kilo.location).or_default();
         nodes.push(node);
@@ -196,10 +191,7 @@ fn of_spellings(inspected: &InspectedCluster, spellings: &Spellings) -> Option<F
     let finding = Finding::on_cluster(&SIMILAR_LOCATIONS, cluster, message)
         .resolved_by(&change, cluster, nodes.iter().map(|it| &*it.name))
         .at(location_place(inspected, nodes.first()?), "")
-        .at(
-            location_place(inspected, others.first()?),
-            "another spelling",
-        )
+        .at(location_place(inspected, others.first()?), "another spelling")
         .help("use the same spelling for the location of all these nodes");
     Some(finding)
 }
@@ -277,10 +269,7 @@ mod tests {
         notice[unknown-annotation] east/a: unknown annotation `kilo.squat.ai/brand-new`
           east.json#/nodes/0/annotations/kilo.squat.ai~1brand-new
         ");
-        assert_eq!(
-            report_on("", "full", "cni-compatibility-ip=10.0.0.1/24", ""),
-            ""
-        );
+        assert_eq!(report_on("", "full", "cni-compatibility-ip=10.0.0.1/24", ""), "");
     }
 
     #[test]
@@ -297,10 +286,7 @@ mod tests {
                 &format!("location={first}"),
                 &format!("location={second}"),
             );
-            assert!(
-                report.starts_with("warning[similar-locations] east: "),
-                "{report}"
-            );
+            assert!(report.starts_with("warning[similar-locations] east: "), "{report}");
         }
         insta::assert_snapshot!(report_on("", "location", "location=Eu_West", "location=eu-west"), @"
         warning[similar-locations] east: locations `Eu_West` (1 node) and `eu-west` (1 node) differ only in spelling, but Kilo treats them as separate locations
@@ -313,11 +299,7 @@ mod tests {
 
     #[test]
     fn locations_of_other_names_are_not_alike() {
-        for (first, second) in [
-            ("zone1-1", "zone11"),
-            ("a", "b"),
-            ("eu-west-1", "eu-west-2"),
-        ] {
+        for (first, second) in [("zone1-1", "zone11"), ("a", "b"), ("eu-west-1", "eu-west-2")] {
             assert_eq!(
                 report_on(
                     "",

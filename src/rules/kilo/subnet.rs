@@ -82,9 +82,6 @@ mod tests {
         assert_eq!(report_on(&(node("a", 1, "A", "10.101.0.1/31") + &wide)), "");
         let narrow = wide.replace("/24\n", "/31\n");
         let found = report_on(&(node("a", 1, "A", "10.101.0.1/24") + &narrow));
-        assert!(
-            found.contains("10.101.0.2/31 has addresses for only 1 of 3"),
-            "{found}"
-        );
+        assert!(found.contains("10.101.0.2/31 has addresses for only 1 of 3"), "{found}");
     }
 }

@@ -52,16 +52,8 @@ fn shown(findings: &[Finding]) -> String {
     let lines = findings.iter().map(|it| {
         let subject = it.subject().unwrap_or_default();
         let help = it.help.as_deref().unwrap_or_default();
-        let line = format!(
-            "{}[{}] {subject} {} {help}",
-            it.severity,
-            it.rule.name(),
-            it.message
-        );
-        format!(
-            "{}\n",
-            line.split_whitespace().collect::<Vec<_>>().join(" ")
-        )
+        let line = format!("{}[{}] {subject} {} {help}", it.severity, it.rule.name(), it.message);
+        format!("{}\n", line.split_whitespace().collect::<Vec<_>>().join(" "))
     });
     lines.collect()
 }
@@ -265,12 +257,7 @@ ignore:
       11:13 | invalid-snapshot
     ");
     let is_final = |rule: &&&Rule| rule.is_final();
-    assert!(
-        all()
-            .iter()
-            .filter(is_final)
-            .all(|it| it.severity == Severity::Error)
-    );
+    assert!(all().iter().filter(is_final).all(|it| it.severity == Severity::Error));
     assert!(Finding::new(&mistake::MISSING_FIELD, "x").is_final);
     assert!(!Finding::new(&mistake::HOST_BITS, "x").is_final);
 }
@@ -285,12 +272,7 @@ fn what_pages_say_of_the_config_is_accepted() {
         {
             let (source, levels) = read(&fields.replace("east", "\"east\""));
             let errors = levels.err().unwrap_or_default();
-            assert!(
-                errors.is_empty(),
-                "{}: {}",
-                rule.name(),
-                report(&source, &errors)
-            );
+            assert!(errors.is_empty(), "{}: {}", rule.name(), report(&source, &errors));
             advised += 1;
         }
     }

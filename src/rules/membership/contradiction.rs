@@ -16,12 +16,7 @@ use crate::rules::nodes::CONTRADICTED;
 use crate::text::{list, listed};
 
 pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
-    let Contradiction {
-        what,
-        place,
-        against,
-        of,
-    } = found;
+    let Contradiction { what, place, against, of } = found;
     let is_granularity = matches!(what, Contradicted::Granularity(_));
     let is_label = *what == Contradicted::TopologyLabel;
     let selects = *what == Contradicted::NodeSelector;
@@ -36,11 +31,7 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
     };
     let mut finding = Finding::on_cluster(&CONTRADICTED, &member.entry.name, message);
     let selector = &member.entry.selector;
-    for node in selects
-        .then_some(&member.cluster.nodes)
-        .into_iter()
-        .flatten()
-    {
+    for node in selects.then_some(&member.cluster.nodes).into_iter().flatten() {
         for (key, value) in selector.missing(&node.node.labels) {
             // Only a person knows which nodes are meant.
             let change = MetadataChange::annotation(key, value).of_label().open();
@@ -57,11 +48,7 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
             finding = finding.of_nodes();
         }
     }
-    let text = if is_default_label {
-        ""
-    } else {
-        "declared here"
-    };
+    let text = if is_default_label { "" } else { "declared here" };
     finding.at(place.clone(), text).help(help)
 }
 
@@ -69,12 +56,9 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
 fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
     let cluster = &member.entry.name;
     let (pods, wireguard) = match &member.entry.networks {
-        Networks::Typed {
-            pods, wireguard, ..
-        } => (
-            ("podCIDRs", pods.as_slice()),
-            ("wireguardCIDR", std::slice::from_ref(wireguard)),
-        ),
+        Networks::Typed { pods, wireguard, .. } => {
+            (("podCIDRs", pods.as_slice()), ("wireguardCIDR", std::slice::from_ref(wireguard)))
+        }
         Networks::Flat { allowed } => {
             let field = ("allowedNetworks", allowed.as_slice());
             (field, field)
@@ -140,9 +124,7 @@ fn pods_line(member: &Member) -> Option<String> {
         .collect();
     let is_free = |cidr: &Cidr| !others.iter().any(|it| it.overlaps(*cidr));
     let agreed = pod_ranges(&member.file.snapshot);
-    let free = agreed
-        .iter()
-        .map(|it| [it.cidr, it.core].into_iter().find(is_free));
+    let free = agreed.iter().map(|it| [it.cidr, it.core].into_iter().find(is_free));
     let free: Vec<Cidr> = free.collect::<Option<_>>()?;
     let used = |range: &Cidr| {
         let mut actual = member.cluster.nodes.iter().flat_map(|it| it.kilo.pods());

@@ -46,10 +46,7 @@ pub(super) fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingC
         }
         // If agents form locations, only leaders have one.
         ExcludedReason::NoWireguardIp => contradicted(member, |it| {
-            matches!(
-                it,
-                Contradicted::Granularity(_) | Contradicted::TopologyLabel
-            )
+            matches!(it, Contradicted::Granularity(_) | Contradicted::TopologyLabel)
         }),
         _ => None,
     }
@@ -77,11 +74,7 @@ pub(super) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
 fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
     match &node.reason {
         ExcludedReason::NoEndpoint(_) => Some(endpoint_help(member, node)),
-        ExcludedReason::PodCidrTaken {
-            cidr,
-            other,
-            node: winner,
-        } => {
+        ExcludedReason::PodCidrTaken { cidr, other, node: winner } => {
             // Of two equal ranges either may be wrong, and the node that is left out carries nothing.
             let wrong = if cidr == other { &node.node } else { winner };
             Some(pod_cidr_help(member, wrong))
@@ -121,10 +114,7 @@ fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
             "add its domain to `endpointDomains` of `{}`, or annotate the node with an IP address",
             member.entry.name
         )),
-        ExcludedReason::EndpointInvalid {
-            origin: Origin::Annotation(_),
-            ..
-        } => {
+        ExcludedReason::EndpointInvalid { origin: Origin::Annotation(_), .. } => {
             let change = endpoint_change(member, &node.reason)?;
             let command = annotate(member.node(&node.node)?, change);
             Some(run(&command, &member.entry.name))
@@ -182,10 +172,7 @@ fn undeclared_help(member: &Member, node: &ExcludedNode) -> String {
 fn endpoint_change(member: &Member, reason: &ExcludedReason) -> Option<MetadataChange> {
     let key = match reason {
         ExcludedReason::NoEndpoint(_) => annotation::CLUSTERMESH_ENDPOINT,
-        ExcludedReason::EndpointInvalid {
-            origin: Origin::Annotation(key),
-            ..
-        } => match *key {
+        ExcludedReason::EndpointInvalid { origin: Origin::Annotation(key), .. } => match *key {
             // The agent writes this one itself, from its address or that which a person forces.
             annotation::ENDPOINT => annotation::FORCE_ENDPOINT,
             key => key,
@@ -262,10 +249,7 @@ fn part(reason: &ExcludedReason, node: &Place) -> Place {
         ExcludedReason::PublicKeyInvalid { .. } | ExcludedReason::DuplicateKey(_) => {
             annotated(annotation::KEY)
         }
-        ExcludedReason::EndpointInvalid {
-            origin: Origin::Annotation(key),
-            ..
-        } => annotated(key),
+        ExcludedReason::EndpointInvalid { origin: Origin::Annotation(key), .. } => annotated(key),
         ExcludedReason::EndpointInvalid { .. } => node.key("addresses"),
         ExcludedReason::NotReady(Unready::Stale) => node.key("stale"),
         _ => node.key("name"),

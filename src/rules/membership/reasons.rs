@@ -31,18 +31,13 @@ pub fn words(reason: &ExcludedReason) -> String {
         ExcludedReason::PublicKeyInvalid { text, error } => {
             format!("public key {} is not valid: {error}", Quoted(text))
         }
-        ExcludedReason::EndpointInvalid {
-            origin,
-            text,
-            error,
-        } => format!("{}: {}", endpoint(*origin, text), problem(error)),
+        ExcludedReason::EndpointInvalid { origin, text, error } => {
+            format!("{}: {}", endpoint(*origin, text), problem(error))
+        }
         ExcludedReason::NoEndpoint(sources) => no_endpoint(sources),
         ExcludedReason::NameInvalid(error) => format!("invalid name: {error}"),
         ExcludedReason::DuplicateName(node) => {
-            format!(
-                "its Peer would have the same name as the Peer of {}",
-                Quoted(node)
-            )
+            format!("its Peer would have the same name as the Peer of {}", Quoted(node))
         }
         ExcludedReason::DuplicateKey(node) => format!("same public key as {}", Quoted(node)),
         ExcludedReason::PodCidrTaken { cidr, other, node } => {
@@ -50,10 +45,7 @@ pub fn words(reason: &ExcludedReason) -> String {
         }
         ExcludedReason::NotReady(why) => format!("not ready: {}", unready(*why)),
         ExcludedReason::LeaderExcluded(leader) => {
-            format!(
-                "the leader of its location, {}, is left out",
-                Quoted(leader)
-            )
+            format!("the leader of its location, {}, is left out", Quoted(leader))
         }
         ExcludedReason::NotSelected => "not selected by nodeSelector".to_owned(),
     }
@@ -73,11 +65,7 @@ pub(super) fn in_common(reason: &ExcludedReason) -> Option<(String, String)> {
             return Some((what, address.to_string()));
         }
         ExcludedReason::PublicKeyInvalid { text, .. } => ("public key is not valid", text),
-        ExcludedReason::EndpointInvalid {
-            origin,
-            text,
-            error,
-        } => {
+        ExcludedReason::EndpointInvalid { origin, text, error } => {
             let what = format!("{}: {}", place_of(*origin), kind_of(error));
             return Some((what, Quoted(text).to_string()));
         }

@@ -56,10 +56,7 @@ pub(super) fn without_candidates(member: &Member, has_peers: bool) -> Finding {
     let why = match excluded.len() {
         0 => "its snapshot has no nodes".to_owned(),
         1 => format!("its only node is left out ({})", reasons_by_rule(excluded)),
-        nodes => format!(
-            "all {nodes} nodes are left out ({})",
-            reasons_by_rule(excluded)
-        ),
+        nodes => format!("all {nodes} nodes are left out ({})", reasons_by_rule(excluded)),
     };
     let cluster = &member.entry.name;
     let message = if has_peers {
@@ -102,10 +99,7 @@ fn reasons_by_rule(excluded: &[ExcludedNode]) -> String {
     }
     let names: Vec<String> = match counts.len() {
         1 => counts.into_keys().map(str::to_owned).collect(),
-        _ => counts
-            .into_iter()
-            .map(|(name, count)| format!("{count} × {name}"))
-            .collect(),
+        _ => counts.into_iter().map(|(name, count)| format!("{count} × {name}")).collect(),
     };
     names.join(", ")
 }

@@ -88,9 +88,7 @@ fn revive(source: &ClusterName) -> String {
 }
 
 pub(super) fn fewer(source: &ClusterName, fewer: &FewerAnchors) -> Finding {
-    let FewerAnchors {
-        range, wanted, got, ..
-    } = fewer;
+    let FewerAnchors { range, wanted, got, .. } = fewer;
     let (why, help) = if fewer.is_narrow {
         (
             format!("{range} cannot be split further"),
@@ -108,9 +106,7 @@ pub(super) fn fewer(source: &ClusterName, fewer: &FewerAnchors) -> Finding {
         )
     };
     let message = format!("{range} is spread over {got} of {wanted} anchors: {why}");
-    Finding::on_cluster(&FEWER_ANCHORS, source, message)
-        .at(fewer.place.clone(), "")
-        .help(help)
+    Finding::on_cluster(&FEWER_ANCHORS, source, message).at(fewer.place.clone(), "").help(help)
 }
 
 fn are(segments: usize) -> String {
@@ -119,24 +115,16 @@ fn are(segments: usize) -> String {
 }
 
 pub(super) fn distant(source: &ClusterName, distant: &DistantAnchor) -> Finding {
-    let DistantAnchor {
-        ranges,
-        node,
-        place,
-        leader,
-        carrier,
-    } = distant;
+    let DistantAnchor { ranges, node, place, leader, carrier } = distant;
     let shown = listed(ranges.iter());
-    let message = format!(
-        "{shown} is carried by {carrier}, but this LAN belongs to {}",
-        bare(node)
-    );
+    let message =
+        format!("{shown} is carried by {carrier}, but this LAN belongs to {}", bare(node));
     let quoted: Vec<String> = ranges.iter().map(|it| format!("'{it}'")).collect();
-    Finding::on_cluster(&DISTANT_ANCHOR, source, message)
-        .at(place.clone(), "this node")
-        .help(format!(
+    Finding::on_cluster(&DISTANT_ANCHOR, source, message).at(place.clone(), "this node").help(
+        format!(
             "if the LAN exists, add `anchors: [{{ ranges: [{}], nodes: [{leader}] }}]` to \
              `{source}` in the mesh",
             quoted.join(", ")
-        ))
+        ),
+    )
 }

@@ -13,17 +13,13 @@ pub(in crate::rules) fn findings(plan: &Plan) -> Vec<Finding> {
 fn finding(plan: &Plan, target: &Target) -> Finding {
     let cluster = &target.cluster;
     let of_target = plan.withheld.iter().filter(|it| it.target == *cluster);
-    let message = format!(
-        "gets no Peers because of the data of its own nodes ({})",
-        rules_of(of_target)
-    );
+    let message =
+        format!("gets no Peers because of the data of its own nodes ({})", rules_of(of_target));
     let help = format!(
         "correct what the findings of `clustermesh validate` about the nodes of `{cluster}` report, then \
          run `clustermesh snapshot {cluster}`"
     );
-    Finding::on_cluster(&CUT_OFF, cluster, message)
-        .of_nodes()
-        .help(help)
+    Finding::on_cluster(&CUT_OFF, cluster, message).of_nodes().help(help)
 }
 
 #[cfg(test)]
@@ -47,9 +43,7 @@ b pod=10.1.2.0/24 wg=10.1.255.2/24 key=B external=198.18.113.2";
         let mesh = mesh_of("m", &[&west, EAST]);
         let text = findings(&mesh, &[("west", &nodes), ("east", NODES)]);
         let mut lines = text.lines();
-        lines
-            .find(|it| it.contains("[cut-off-cluster] west"))
-            .map(str::to_owned)
+        lines.find(|it| it.contains("[cut-off-cluster] west")).map(str::to_owned)
     }
 
     const PODS: &str = "podCIDRs: [10.2.0.0/16]";

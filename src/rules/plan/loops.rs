@@ -24,24 +24,13 @@ fn help(cluster: &ClusterName) -> String {
 
 /// Reports a Peer whose endpoint is in a range.
 pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
-    let LoopingPeer {
-        node,
-        endpoint,
-        range,
-        owner,
-        range_place,
-        ..
-    } = peer;
+    let LoopingPeer { node, endpoint, range, owner, range_place, .. } = peer;
     let address = endpoint.address;
     let message = format!("left out: endpoint {address} is inside {range} of {owner}, so {WHY}");
     let mut finding = Finding::on_node(&LOOPING_ENDPOINT, source, node.as_str(), message)
         .at(endpoint.place.clone(), "");
     if let Some(place) = range_place {
-        let text = if place.source == endpoint.place.source {
-            "claimed here"
-        } else {
-            DECLARED
-        };
+        let text = if place.source == endpoint.place.source { "claimed here" } else { DECLARED };
         finding = finding.at(place.clone(), text);
     }
     let change = blank(annotation::CLUSTERMESH_ENDPOINT);
@@ -51,13 +40,7 @@ pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
 
 /// Reports ranges that contain endpoints.
 pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
-    let LoopingRanges {
-        ranges,
-        cluster,
-        node,
-        endpoint,
-        endpoints,
-    } = looping;
+    let LoopingRanges { ranges, cluster, node, endpoint, endpoints } = looping;
     let node = bare(node);
     let more = and_more(endpoints.saturating_sub(1), "endpoint");
     let address = endpoint.address;

@@ -84,27 +84,21 @@ struct SpecialRanges {
 /// Returns the part of a range that cannot be routed to a cluster.
 fn unroutable(range: Cidr) -> Option<&'static str> {
     let mut blocks = BLOCKS.unroutable.iter();
-    blocks
-        .find(|(block, _)| block.overlaps(range))
-        .map(|(_, what)| *what)
+    blocks.find(|(block, _)| block.overlaps(range)).map(|(_, what)| *what)
 }
 
 /// Returns whether a range holds addresses of the wide world.
 fn is_public(range: Cidr) -> bool {
     let is_global = match range.family() {
         Family::V4 => true,
-        Family::V6 => BLOCKS
-            .global_unicast
-            .is_some_and(|block| block.overlaps(range)),
+        Family::V6 => BLOCKS.global_unicast.is_some_and(|block| block.overlaps(range)),
     };
     is_global && !BLOCKS.not_public.iter().any(|block| block.contains(range))
 }
 
 fn of_unroutable(entry: &Entry, range: &Range, what: &str) -> Finding {
-    let message = format!(
-        "{} contains {what}, which cannot be routed between clusters",
-        range.cidr
-    );
+    let message =
+        format!("{} contains {what}, which cannot be routed between clusters", range.cidr);
     Finding::on_cluster(&UNROUTABLE_RANGE, &entry.name, message)
         .at(range.place.clone(), "declared here")
         .help("write only the ranges that the cluster uses")

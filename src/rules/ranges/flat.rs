@@ -32,9 +32,7 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     {
         findings.push(umbrella(member, home));
     }
-    let strays = held
-        .iter()
-        .filter(|it| home.map(|home| home.0) != Some(it.range));
+    let strays = held.iter().filter(|it| home.map(|home| home.0) != Some(it.range));
     findings.extend(strays.filter_map(|stray| {
         let range = allowed.get(stray.range)?;
         let home = home.map(|(_, range)| range);
@@ -71,12 +69,7 @@ fn uncarried(member: &Member, allowed: &[Range]) -> Vec<Finding> {
             addresses.any(|address| it.cidr.holds(address.address))
         };
         let left: Vec<&Range> = allowed.iter().filter(is_subnet).collect();
-        findings.push(uncarried_ranges(
-            member,
-            &left,
-            "wireguardAddresses",
-            "WireGuard addresses",
-        ));
+        findings.push(uncarried_ranges(member, &left, "wireguardAddresses", "WireGuard addresses"));
     }
     findings
 }
@@ -87,16 +80,11 @@ fn uncarried_ranges(member: &Member, left: &[&Range], field: &str, what: &str) -
     let message = format!(
         "no item of `anchors` names {ranges} for one location, so the {what} of each node there are rendered"
     );
-    let items = left
-        .iter()
-        .map(|it| format!("{{ ranges: [{}], nodes: [NODE] }}", it.cidr));
+    let items = left.iter().map(|it| format!("{{ ranges: [{}], nodes: [NODE] }}", it.cidr));
     Finding::on_cluster(&MISSING_CARRIER, &entry.name, message)
         .at(entry.field("advertise").key(field), "")
         .at(entry.place.key("anchors").named(), "")
-        .help(format!(
-            "write in `anchors`, without `count`: `{}`",
-            list(items)
-        ))
+        .help(format!("write in `anchors`, without `count`: `{}`", list(items)))
 }
 
 /// Returns where the candidates' WireGuard addresses lie, except those that are not given to
@@ -107,11 +95,7 @@ fn held<'a>(member: &'a Member, allowed: &[Range]) -> Vec<FlatRange<'a>> {
         let address = node.kilo.wireguard_ip()?.address;
         let range = allowed.iter().position(|it| it.cidr.holds(address))?;
         let is_given = candidate.hosts.contains(&Cidr::host(address));
-        is_given.then_some(FlatRange {
-            candidate,
-            address,
-            range,
-        })
+        is_given.then_some(FlatRange { candidate, address, range })
     });
     held.collect()
 }

@@ -58,11 +58,7 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
         .into_iter()
         .filter_map(|(range, reached)| {
             let (field, range) = declared(member, range)?;
-            let undone = UndoneSelector {
-                field,
-                range,
-                reached,
-            };
+            let undone = UndoneSelector { field, range, reached };
             Some(undone.finding(member))
         })
         .collect()
@@ -77,11 +73,8 @@ fn unselected<'m>(member: &'m Member) -> Vec<UnselectedRange<'m>> {
         .filter(|it| matches!(it.reason, ExcludedReason::NotSelected));
     let mut all = Vec::new();
     for node in excluded.filter_map(|it| member.cluster.node(&it.node)) {
-        let range = |cidr: Cidr, is_pods: bool| UnselectedRange {
-            node: &node.node.name,
-            cidr,
-            is_pods,
-        };
+        let range =
+            |cidr: Cidr, is_pods: bool| UnselectedRange { node: &node.node.name, cidr, is_pods };
         all.extend(node.kilo.pods().map(|it| range(it, true)));
         let tunnel = node.kilo.wireguard_ip().map(|it| it.address);
         let addresses = node.kilo.internal_address().into_iter().chain(tunnel);
@@ -94,12 +87,7 @@ fn unselected<'m>(member: &'m Member) -> Vec<UnselectedRange<'m>> {
 fn declared<'m>(member: &'m Member, cidr: Cidr) -> Option<(&'static str, &'m Range)> {
     let is_meant = |it: &&Range| it.cidr == cidr;
     match &member.entry.networks {
-        Networks::Typed {
-            wireguard,
-            services,
-            additional,
-            ..
-        } => {
+        Networks::Typed { wireguard, services, additional, .. } => {
             let services = services.iter().map(|it| (SERVICES, it));
             let additional = additional.iter().map(|it| ("additionalCIDRs", it));
             let mut all = services.chain(additional).chain([(SUBNET, wireguard)]);
@@ -111,11 +99,8 @@ fn declared<'m>(member: &'m Member, cidr: Cidr) -> Option<(&'static str, &'m Ran
 
 impl UndoneSelector<'_, '_> {
     fn finding(&self, member: &Member) -> Finding {
-        let those: Vec<String> = self
-            .reached
-            .iter()
-            .map(|it| format!("{} ({})", Quoted(it.node), it.cidr))
-            .collect();
+        let those: Vec<String> =
+            self.reached.iter().map(|it| format!("{} ({})", Quoted(it.node), it.cidr)).collect();
         let message = format!(
             "{} in `{}` contains addresses of nodes that `nodeSelector` leaves out: {}",
             self.range.cidr,
@@ -150,9 +135,6 @@ impl UndoneSelector<'_, '_> {
             return format!("remove `{cidr}` from `{field}`, or select these nodes");
         }
         let rest: Vec<String> = rest.iter().map(|it| format!("`{it}`")).collect();
-        format!(
-            "replace `{cidr}` in `{field}` with {}, or select these nodes",
-            rest.join(", ")
-        )
+        format!("replace `{cidr}` in `{field}` with {}, or select these nodes", rest.join(", "))
     }
 }

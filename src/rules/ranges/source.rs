@@ -68,9 +68,7 @@ n1 pod=10.1.1.0/24 wg=10.101.0.1/16 key=A external=198.18.113.1 endpoint=198.18.
 n2 pod=10.1.2.0/24 wg=10.101.0.2/16 key=B external=198.18.113.2 endpoint=198.18.113.2:51820 location=y internal-ip=192.168.0.2/24";
             let other = "n pod=10.2.1.0/24 wg=10.102.0.1/16 key=C external=198.18.113.3 endpoint=198.18.113.3:51820 location=z";
             let found = findings(&mesh_of("m", &[&a, b]), &[("a", nodes), ("b", other)]);
-            let lines = found
-                .lines()
-                .filter(|it| it.contains("unadvertised-source"));
+            let lines = found.lines().filter(|it| it.contains("unadvertised-source"));
             lines.map(str::to_owned).collect::<Vec<_>>().join("\n")
         };
         let report = |advertise: &str| declaring(advertise, "additionalCIDRs: [192.168.0.0/24], ");

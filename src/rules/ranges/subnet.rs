@@ -51,9 +51,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     for (cluster, other) in foreign(fleet, &subnets) {
         met.entry(cluster).or_default().push(other);
     }
-    met.iter()
-        .filter_map(|(cluster, met)| finding(subnets.get(cluster)?, met))
-        .collect()
+    met.iter().filter_map(|(cluster, met)| finding(subnets.get(cluster)?, met)).collect()
 }
 
 fn subnets<'f>(fleet: &'f Fleet) -> BTreeMap<&'f ClusterName, Subnet<'f>> {
@@ -67,10 +65,8 @@ fn subnet<'f>(member: &'f Member<'f>) -> Option<Subnet<'f>> {
     let cidr = member.cluster.topology.subnet?;
     let announced = |it: &'f ClusterNode<'f>| Some((it.node, it.kilo.wireguard_ip()?));
     let nodes = member.cluster.nodes.iter().filter(|it| !it.kilo.stale);
-    let inside: Vec<(&Node, Interface)> = nodes
-        .filter_map(announced)
-        .filter(|(_, interface)| interface.network == cidr)
-        .collect();
+    let inside: Vec<(&Node, Interface)> =
+        nodes.filter_map(announced).filter(|(_, interface)| interface.network == cidr).collect();
     let (first, _) = inside.first()?;
     let place = member.place(first);
     Some(Subnet {
@@ -86,12 +82,9 @@ fn own<'f>(subnet: &Subnet<'f>) -> Vec<MetSubnet<'f>> {
     let entry = subnet.member.entry;
     let holds_one = |range: &Range| subnet.addresses.iter().any(|it| range.cidr.holds(*it));
     let ranges: Vec<&Range> = match &entry.networks {
-        Networks::Typed {
-            pods,
-            services,
-            additional,
-            ..
-        } => pods.iter().chain(services).chain(additional).collect(),
+        Networks::Typed { pods, services, additional, .. } => {
+            pods.iter().chain(services).chain(additional).collect()
+        }
         Networks::Flat { allowed } => allowed.iter().collect(),
     };
     let is_flat = matches!(entry.networks, Networks::Flat { .. });
@@ -139,11 +132,7 @@ fn in_mesh<'f>(
         let (Some(first), Some(second)) = (all.get(first), all.get(second)) else {
             continue;
         };
-        let (subnet, other) = if second.is_subnet {
-            (second, first)
-        } else {
-            (first, second)
-        };
+        let (subnet, other) = if second.is_subnet { (second, first) } else { (first, second) };
         let (whose, others) = (subnet.whose, other.whose);
         if subnet.is_subnet && whose != others && topology.links(whose, others) {
             let pair = (whose.min(others), whose.max(others));
@@ -183,12 +172,10 @@ fn finding(subnet: &Subnet, met: &[MetSubnet]) -> Option<Finding> {
         _ if whose == cluster => {
             format!("overlaps {cidr}, which the cluster declares for another use")
         }
-        MetSubnet {
-            is_subnet: true, ..
-        } if cidr == own => format!("is also the subnet of `{whose}`"),
-        MetSubnet {
-            is_subnet: true, ..
-        } => format!("overlaps the subnet of `{whose}`, {cidr}"),
+        MetSubnet { is_subnet: true, .. } if cidr == own => {
+            format!("is also the subnet of `{whose}`")
+        }
+        MetSubnet { is_subnet: true, .. } => format!("overlaps the subnet of `{whose}`, {cidr}"),
         _ => format!("overlaps {cidr} of `{whose}`"),
     };
     let more = and_more(met.len() - 1, "");

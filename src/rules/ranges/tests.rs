@@ -147,11 +147,7 @@ fn subnets_of_clusters_that_are_not_linked_are_their_own_affair() {
     let c_node = "c pod=10.3.1.0/24 wg=10.4.1.1/16 key=C external=198.18.113.3";
     let clusters = [("a", NODE_A), ("b", b_node), ("c", c_node)];
     let linked = findings(&text, &clusters);
-    assert_eq!(
-        linked.matches("[overlapping-subnet] c: ").count(),
-        1,
-        "{linked}"
-    );
+    assert_eq!(linked.matches("[overlapping-subnet] c: ").count(), 1, "{linked}");
     let spokes = format!("{text}  topology: {{ mode: Hub, hubs: [a] }}\n");
     assert_eq!(findings(&spokes, &clusters), "");
 }
@@ -180,13 +176,10 @@ fn a_selector_that_a_declared_range_undoes_is_reported() {
 a0 pod=10.1.0.0/24 wg=10.201.0.1/24 key=A external=198.18.113.1 internal-ip=192.168.0.1/24 label=yes granularity=full
 a1 pod=10.1.128.0/24 wg=10.201.0.2/24 key=B external=198.18.113.3 internal-ip=192.168.0.2/24 granularity=full";
         let found = report(&[&a, B], nodes, OTHER);
-        let mut blocks = found
-            .split_inclusive('\n')
-            .skip_while(|it| !it.contains("undone-selector"));
+        let mut blocks =
+            found.split_inclusive('\n').skip_while(|it| !it.contains("undone-selector"));
         let head = blocks.next().unwrap_or_default().to_owned();
-        head + &blocks
-            .take_while(|it| it.starts_with(' '))
-            .collect::<String>()
+        head + &blocks.take_while(|it| it.starts_with(' ')).collect::<String>()
     };
     insta::assert_snapshot!(with("additionalCIDRs: [10.1.128.0/17]"), @"
     warning[undone-selector] a: 10.1.128.0/17 in `additionalCIDRs` contains addresses of nodes that `nodeSelector` leaves out: `a1` (10.1.128.0/24)

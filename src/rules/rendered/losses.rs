@@ -46,9 +46,7 @@ impl Allowing<'_> {
 
     /// Returns how to allow losses, given as `TARGET` or `TARGET/SOURCE`.
     fn instruction(self, losses: &[String]) -> String {
-        let losses = losses
-            .iter()
-            .map(|it| quoted(&escaped(it, MAX_LENGTH)).into_owned());
+        let losses = losses.iter().map(|it| quoted(&escaped(it, MAX_LENGTH)).into_owned());
         let flags = |losses: Vec<String>| {
             let flags = losses.iter().map(|it| format!(" --allow-empty {it}"));
             flags.collect::<String>()
@@ -156,9 +154,7 @@ fn raise_causes(findings: &mut [Finding], losses: &[Finding], instruction: &str)
             continue;
         }
         let help = cause.help.take().unwrap_or_else(|| REPAIR.to_owned());
-        cause.help = Some(format!(
-            "{help}; if clusters should have no Peers, {instruction}"
-        ));
+        cause.help = Some(format!("{help}; if clusters should have no Peers, {instruction}"));
     }
 }
 
@@ -173,11 +169,8 @@ fn intention(losses: &[Loss]) -> String {
         .collect();
     // A source that only one target loses has probably lost a link.
     let targets_of = targets_of(losses);
-    let lost: Vec<&str> = targets_of
-        .iter()
-        .filter(|(_, targets)| 1 < **targets)
-        .map(|(source, _)| *source)
-        .collect();
+    let lost: Vec<&str> =
+        targets_of.iter().filter(|(_, targets)| 1 < **targets).map(|(source, _)| *source).collect();
     match (removed.as_slice(), lost.as_slice()) {
         ([], []) => "if intended".to_owned(),
         // Its entry has no state.
@@ -243,22 +236,13 @@ fn lost(loss: &Loss, planned: PlannedFleet, unaccepted: &UnacceptedLists) -> Fin
             let cause = cause_of_empty(target, fleet, plan);
             alike(finding.with_cause(cause), "clusters")
         }
-        Loss::Target {
-            target,
-            peers,
-            place,
-        } => {
+        Loss::Target { target, peers, place } => {
             let peers = count(*peers, "Peer");
             let message = format!("is no longer in any mesh, but its folder has {peers}");
             let finding = Finding::on_named(&LOST_TARGET, target, message);
             alike(finding, "clusters").at(place.clone(), "")
         }
-        Loss::Source {
-            target,
-            source,
-            peers,
-            place,
-        } => {
+        Loss::Source { target, source, peers, place } => {
             let peers = match peers {
                 1 => "its only Peer".to_owned(),
                 peers => format!("all {peers} Peers"),
@@ -310,9 +294,9 @@ fn lost_source(
         return at_policies(finding, &refusals).help(acceptance(&refusals));
     }
     match unaccepted.get(&[&target, &source]) {
-        Some(list) => finding
-            .at((*list).clone(), "does not contain its ranges")
-            .help(accept_ranges(list)),
+        Some(list) => {
+            finding.at((*list).clone(), "does not contain its ranges").help(accept_ranges(list))
+        }
         None => finding,
     }
 }

@@ -82,11 +82,7 @@ impl AssumedGroup {
 
     fn distant(&self, fabric: &Fabric, distant: Distant) -> Option<Finding> {
         let Self { paths, nodes, .. } = self;
-        let Distant {
-            node,
-            carrier,
-            range,
-        } = distant;
+        let Distant { node, carrier, range } = distant;
         let site = fabric.site(carrier.site);
         let leader = site.leader(site.segment(node.node)?).node();
         let leader = bare(&site.node(leader).kilo.name);
@@ -104,12 +100,7 @@ impl AssumedGroup {
 
     fn unencapsulated(&self, fabric: &Fabric, unencapsulated: Unencapsulated) -> Finding {
         let Self { paths, nodes, .. } = self;
-        let Unencapsulated {
-            leader,
-            peer,
-            range,
-            ..
-        } = unencapsulated;
+        let Unencapsulated { leader, peer, range, .. } = unencapsulated;
         let site = fabric.site(leader.site);
         let peer = &site.model.peers[peer];
         let message = format!(

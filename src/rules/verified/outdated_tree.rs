@@ -25,11 +25,7 @@ impl OutdatedTree {
         targets: BTreeSet<String>,
         refused: &BTreeSet<&'static Rule>,
     ) -> Self {
-        Self {
-            finding: finding(&files, refused),
-            files,
-            targets,
-        }
+        Self { finding: finding(&files, refused), files, targets }
     }
 
     /// Gives findings about these files the remedy that lasts: a change by hand would be overwritten.
@@ -48,11 +44,7 @@ impl OutdatedTree {
 }
 
 fn finding(files: &BTreeSet<String>, refused: &BTreeSet<&'static Rule>) -> Finding {
-    let differ = if files.len() == 1 {
-        "differs"
-    } else {
-        "differ"
-    };
+    let differ = if files.len() == 1 { "differs" } else { "differ" };
     let what = format!(
         "the rendered tree is not what `render` would write: {} {differ} ({})",
         count(files.len(), "file"),
@@ -62,10 +54,8 @@ fn finding(files: &BTreeSet<String>, refused: &BTreeSet<&'static Rule>) -> Findi
         return Finding::new(&OUTDATED_TREE, what).help("run `clustermesh render`");
     }
     let names = list(refused.iter().map(|it| it.name()));
-    let finding = Finding::new(
-        &OUTDATED_TREE,
-        format!("{what}, and `render` would refuse ({names})"),
-    );
+    let finding =
+        Finding::new(&OUTDATED_TREE, format!("{what}, and `render` would refuse ({names})"));
     Finding {
         severity: Severity::Error,
         ..finding

@@ -90,8 +90,6 @@ fn outsider(site: &Site, source: &str, peers: &[&ClusterPeer]) -> Finding {
         `clustermesh snapshot` first"
     };
     let finding = Finding::on_cluster(&OUTSIDE_PEER, site.cluster, message);
-    let finding = peers
-        .iter()
-        .fold(finding, |finding, it| finding.at(it.place(), ""));
+    let finding = peers.iter().fold(finding, |finding, it| finding.at(it.place(), ""));
     finding.help(help)
 }

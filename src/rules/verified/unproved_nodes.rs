@@ -77,9 +77,7 @@ pub fn unproved_nodes<'f>(fleet: &'f Fleet<'f>, plan: Option<&'f Plan>) -> Vec<U
     let members = fleet.members().iter();
     let exchanging =
         members.filter(|it| it.entry.state == State::Joined && it.targets().next().is_some());
-    exchanging
-        .filter_map(|member| of_member(member, withheld.as_ref()))
-        .collect()
+    exchanging.filter_map(|member| of_member(member, withheld.as_ref())).collect()
 }
 
 impl UnprovedNode<'_> {
@@ -88,10 +86,7 @@ impl UnprovedNode<'_> {
         match &self.why {
             Unproved::Excluded(reason) => excluded(reason),
             Unproved::Withheld(withheld) => {
-                format!(
-                    "no cluster gets its Peer ({})",
-                    plan::rule_of(withheld).name()
-                )
+                format!("no cluster gets its Peer ({})", plan::rule_of(withheld).name())
             }
             Unproved::UncertainLeader => "the leader of its location is uncertain".to_owned(),
             Unproved::OtherGranularity => {
@@ -113,9 +108,7 @@ impl UnprovedNodes<'_> {
         let message = format!("{of_nodes} {verb} {what}: {}", reasons(nodes));
         let mut finding = Finding::on_cluster(&UNPROVED_NODES, &member.entry.name, message)
             .with_alike(format!("nodes are {what}"), None)
-            .with_cause(contradicted(member, |it| {
-                matches!(it, Contradicted::Granularity(_))
-            }));
+            .with_cause(contradicted(member, |it| matches!(it, Contradicted::Granularity(_))));
         for it in nodes {
             finding = finding.at(member.node_at(it.id).1.key("name"), "");
         }
@@ -134,10 +127,7 @@ impl UnprovedNodes<'_> {
         } else if self.left_out() == 0 {
             format!("give all Kilo agents of `{cluster}` the same `--mesh-granularity`, {snapshot}")
         } else if are_all(|why| {
-            matches!(
-                why,
-                Unproved::Excluded(ExcludedReason::NotReady(Unready::Stale))
-            )
+            matches!(why, Unproved::Excluded(ExcludedReason::NotReady(Unready::Stale)))
         }) {
             format!("check that Kilo runs on these nodes, {snapshot}")
         } else if self.nodes.len() == self.of {
@@ -154,10 +144,7 @@ impl UnprovedNodes<'_> {
     /// themselves.
     fn left_out(&self) -> usize {
         let is_left_out = |it: &&UnprovedNode| {
-            !matches!(
-                it.why,
-                Unproved::UncertainLeader | Unproved::OtherGranularity
-            )
+            !matches!(it.why, Unproved::UncertainLeader | Unproved::OtherGranularity)
         };
         self.nodes.iter().filter(is_left_out).count()
     }
@@ -165,14 +152,7 @@ impl UnprovedNodes<'_> {
 
 /// Names the nodes with the reasons: that of a single one in full, those of several by their rules.
 fn reasons(nodes: &[UnprovedNode]) -> String {
-    if let [
-        UnprovedNode {
-            node,
-            why: Unproved::Excluded(reason),
-            ..
-        },
-    ] = nodes
-    {
+    if let [UnprovedNode { node, why: Unproved::Excluded(reason), .. }] = nodes {
         return format!("{} ({})", bare(&node.name), excluded(reason));
     }
     let mut by_rule: BTreeMap<&Rule, Vec<String>> = BTreeMap::new();
@@ -196,11 +176,8 @@ fn of_member<'f>(
     withheld: Option<&WithheldPeers<'f>>,
 ) -> Option<UnprovedNodes<'f>> {
     let membership = &member.membership;
-    let excluded: BTreeMap<&str, &ExcludedReason> = membership
-        .excluded
-        .iter()
-        .map(|it| (it.node.as_str(), &it.reason))
-        .collect();
+    let excluded: BTreeMap<&str, &ExcludedReason> =
+        membership.excluded.iter().map(|it| (it.node.as_str(), &it.reason)).collect();
     let mut ungiven: BTreeMap<NodeId, &Withheld> = BTreeMap::new();
     for candidate in &membership.candidates {
         if let Some(reason) = withheld.and_then(|it| it.reason(member, candidate)) {
@@ -221,13 +198,7 @@ fn of_member<'f>(
         .nodes
         .numbered()
         .filter(|(_, it)| is_selected(it))
-        .filter_map(|(id, node)| {
-            Some(UnprovedNode {
-                id,
-                node: node.node,
-                why: why(id, node)?,
-            })
-        })
+        .filter_map(|(id, node)| Some(UnprovedNode { id, node: node.node, why: why(id, node)? }))
         .collect();
     (!nodes.is_empty()).then(|| UnprovedNodes {
         member,
@@ -247,10 +218,7 @@ fn divides_otherwise(member: &Member, node: &ClusterNode) -> bool {
 fn unled<'f>(member: &Member, id: NodeId, node: &ClusterNode) -> Option<Unproved<'f>> {
     let topology = &member.cluster.topology;
     let Some(segment) = topology.nodes[id].segment else {
-        return Some(Unproved::Excluded(node_checks::unready(
-            &node.checked,
-            &node.kilo,
-        )));
+        return Some(Unproved::Excluded(node_checks::unready(&node.checked, &node.kilo)));
     };
     match topology.segments[segment].leader {
         Leader::Certain(_) => None,
@@ -275,10 +243,7 @@ impl<'f> WithheldPeers<'f> {
         for withheld in &plan.withheld {
             reasons.entry(&withheld.source).or_default().push(withheld);
         }
-        Self {
-            given: given.collect(),
-            reasons,
-        }
+        Self { given: given.collect(), reasons }
     }
 
     /// Returns why no target gets a candidate; none if one does, or if that is not for claims of nodes.

@@ -20,9 +20,7 @@ fn stale_at(now: Option<i64>, times: &[&str], after: u32) -> Vec<bool> {
     let text = format!(r#"{{"kind":"NodeList","items":[{}]}}"#, items.join(","));
     let mut listing = Listing::default();
     listing.page(text.as_bytes()).unwrap();
-    let (snapshot, stale) = listing
-        .snapshot("east".parse().unwrap(), after, now)
-        .unwrap();
+    let (snapshot, stale) = listing.snapshot("east".parse().unwrap(), after, now).unwrap();
     let marks: Vec<bool> = snapshot.nodes.iter().map(|it| it.stale).collect();
     assert_eq!(stale.len(), marks.iter().filter(|it| **it).count());
     marks
@@ -30,23 +28,10 @@ fn stale_at(now: Option<i64>, times: &[&str], after: u32) -> Vec<bool> {
 
 #[test]
 fn marks_nodes_that_kilo_no_longer_counts() {
-    let times = [
-        "1763600000",
-        "1763600000",
-        "1763600000",
-        "1763599700",
-        "1763599699",
-        "nonsense",
-        "",
-    ];
-    assert_eq!(
-        stale(&times, 300),
-        [false, false, false, false, true, true, false]
-    );
-    assert_eq!(
-        stale(&times, 301),
-        [false, false, false, false, false, true, false]
-    );
+    let times =
+        ["1763600000", "1763600000", "1763600000", "1763599700", "1763599699", "nonsense", ""];
+    assert_eq!(stale(&times, 300), [false, false, false, false, true, true, false]);
+    assert_eq!(stale(&times, 301), [false, false, false, false, false, true, false]);
 }
 
 #[test]
@@ -54,29 +39,13 @@ fn a_minority_makes_nobody_stale() {
     // Two hours old, and some claim the time at which it is read.
     let old = ["1763592800", "1763592790", "1763592780"];
     let with = |claims: &[&'static str]| stale(&[claims, old.as_slice()].concat(), 300);
-    for claim in [
-        "1763600000",
-        "1763593090",
-        "1763593110",
-        "9763600000",
-        "9223372036854775807",
-    ] {
+    for claim in ["1763600000", "1763593090", "1763593110", "9763600000", "9223372036854775807"] {
         assert_eq!(with(&[claim]), [false; 4], "{claim}");
         assert_eq!(with(&[claim, claim]), [false; 5], "{claim}");
     }
-    for claim in [
-        "1",
-        "0",
-        "-1",
-        "-9223372036854775808",
-        "9223372036854775808",
-    ] {
+    for claim in ["1", "0", "-1", "-9223372036854775808", "9223372036854775808"] {
         assert_eq!(with(&[claim]), [true, false, false, false], "{claim}");
-        assert_eq!(
-            with(&[claim, claim]),
-            [true, true, false, false, false],
-            "{claim}"
-        );
+        assert_eq!(with(&[claim, claim]), [true, true, false, false, false], "{claim}");
     }
     let extremes = ["-9223372036854775808", "9223372036854775807"];
     assert_eq!(with(&extremes), [true, false, false, false, false]);
@@ -102,14 +71,8 @@ fn a_clock_knows_who_is_alive() {
     let gone = ["1763600000", "1763000000", "1763000000"];
     assert_eq!(at(&gone), [false, true, true]);
     // If most are of another time, then our clock is wrong.
-    assert_eq!(
-        at(&["1863000000", "1863000400", "1863000390"]),
-        [true, false, false]
-    );
-    assert_eq!(
-        at(&["1663000000", "1663000400", "1663000390"]),
-        [true, false, false]
-    );
+    assert_eq!(at(&["1863000000", "1863000400", "1863000390"]), [true, false, false]);
+    assert_eq!(at(&["1663000000", "1663000400", "1663000390"]), [true, false, false]);
 }
 
 /// More than half are alive, have checked in within a minute, and are honest.
@@ -161,9 +124,7 @@ fn pages_add_up() {
     assert_eq!(listing.page(first).unwrap().as_deref(), Some("x"));
     let last = br#"{"kind":"NodeList","metadata":{"continue":""},"items":[{"metadata":{"name":"a","annotations":null}}]}"#;
     assert_eq!(listing.page(last).unwrap(), None);
-    let (snapshot, _) = listing
-        .snapshot("east".parse().unwrap(), 300, None)
-        .unwrap();
+    let (snapshot, _) = listing.snapshot("east".parse().unwrap(), 300, None).unwrap();
     let names: Vec<&str> = snapshot.nodes.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
 }

@@ -91,16 +91,12 @@ fn believes_only_services() {
 #[test]
 fn lists_what_differs() {
     let of = |names: &[&str], text: &str| {
-        let names: Vec<ServiceName> = names
-            .iter()
-            .map(|it| ServiceName::new("shop".parse().unwrap(), it).unwrap())
-            .collect();
+        let names: Vec<ServiceName> =
+            names.iter().map(|it| ServiceName::new("shop".parse().unwrap(), it).unwrap()).collect();
         ServiceSnapshot::new(&"west".parse().unwrap(), &names, found(text).unwrap())
     };
     let before = of(&["api", "db", "old"], LIST);
-    let after = LIST
-        .replace("10.45.0.20", "10.45.0.21")
-        .replace("\"db\"", "\"old\"");
+    let after = LIST.replace("10.45.0.20", "10.45.0.21").replace("\"db\"", "\"old\"");
     let after = of(&["api", "db", "old", "new"], &after);
     insta::assert_snapshot!(before.differences(&after).join("\n"), @r#"
     `shop/api`: clusterIPs was `["10.45.0.20","fd00:45::20"]`, is `["10.45.0.21","fd00:45::20"]`
@@ -121,11 +117,7 @@ fn lists_what_differs() {
 fn refuses_other_files() {
     let cluster = "west".parse().unwrap();
     let text = ServiceSnapshot::new(&"east".parse().unwrap(), [], FoundServices::new());
-    let read = |text: &str| {
-        ServiceSnapshot::read(&cluster, text)
-            .unwrap_err()
-            .to_string()
-    };
+    let read = |text: &str| ServiceSnapshot::read(&cluster, text).unwrap_err().to_string();
     let text = text.to_json().unwrap();
     assert!(read(&text).contains("cluster `east`"));
     assert!(read(&text.replace(KIND, "NodeSnapshot")).contains("found `NodeSnapshot`"));

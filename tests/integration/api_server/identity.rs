@@ -99,9 +99,7 @@ impl Identity {
                 config.with_client_cert_verifier(verifier.build().unwrap())
             }
         };
-        config
-            .with_single_cert(self.chain.clone(), self.private.clone_key())
-            .unwrap()
+        config.with_single_cert(self.chain.clone(), self.private.clone_key()).unwrap()
     }
 
     /// Lets a client show it.
@@ -109,9 +107,7 @@ impl Identity {
         &self,
         config: ConfigBuilder<ClientConfig, WantsClientCert>,
     ) -> ClientConfig {
-        config
-            .with_client_auth_cert(self.chain.clone(), self.private.clone_key())
-            .unwrap()
+        config.with_client_auth_cert(self.chain.clone(), self.private.clone_key()).unwrap()
     }
 }
 

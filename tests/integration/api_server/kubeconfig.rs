@@ -16,11 +16,7 @@ pub(crate) struct Context {
 
 impl Context {
     pub(crate) fn new(name: &str, server: &str) -> Self {
-        let context = Self {
-            name: name.to_owned(),
-            cluster: Map::new(),
-            user: Map::new(),
-        };
+        let context = Self { name: name.to_owned(), cluster: Map::new(), user: Map::new() };
         context.cluster("server", server)
     }
 

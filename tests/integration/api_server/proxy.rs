@@ -99,14 +99,8 @@ fn socks(client: &mut BufReader<&TcpStream>) -> io::Result<Visit> {
         host
     };
     let port = u16::from_be_bytes(bytes(client)?);
-    client
-        .get_mut()
-        .write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0])?;
-    Ok(Visit {
-        method: "SOCKS".to_owned(),
-        target: format!("{host}:{port}"),
-        authorization: None,
-    })
+    client.get_mut().write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0])?;
+    Ok(Visit { method: "SOCKS".to_owned(), target: format!("{host}:{port}"), authorization: None })
 }
 
 fn bytes<const LENGTH: usize>(stream: &mut impl Read) -> io::Result<[u8; LENGTH]> {

@@ -52,11 +52,7 @@ const BLOCK: usize = 1 << 20;
 
 impl Answer {
     pub(crate) fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
-        Self {
-            status,
-            headers: vec![("Content-Type", content_type.to_owned())],
-            body: body.into(),
-        }
+        Self { status, headers: vec![("Content-Type", content_type.to_owned())], body: body.into() }
     }
 
     pub(crate) fn json(value: &Value) -> Self {
@@ -164,11 +160,8 @@ impl Answer {
     }
 
     fn head(&self, framing: &str) -> Vec<u8> {
-        let headers: String = self
-            .headers
-            .iter()
-            .map(|(name, value)| [name, ": ", value, "\r\n"].concat())
-            .collect();
+        let headers: String =
+            self.headers.iter().map(|(name, value)| [name, ": ", value, "\r\n"].concat()).collect();
         format!("HTTP/1.1 {} \r\n{framing}\r\n{headers}\r\n", self.status).into_bytes()
     }
 

@@ -34,12 +34,7 @@ impl Request {
             let (name, value) = line.split_once(':').unwrap();
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        Ok(Some(Self {
-            method,
-            path,
-            query,
-            headers,
-        }))
+        Ok(Some(Self { method, path, query, headers }))
     }
 
     /// Returns the value of a header, its name in lowercase.
@@ -50,8 +45,7 @@ impl Request {
     }
 
     pub(super) fn accepts_gzip(&self) -> bool {
-        self.header("accept-encoding")
-            .is_some_and(|encodings| encodings.contains("gzip"))
+        self.header("accept-encoding").is_some_and(|encodings| encodings.contains("gzip"))
     }
 }
 

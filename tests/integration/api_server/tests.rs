@@ -172,9 +172,7 @@ fn speaks_gzip_to_who_accepts_it() {
         chunks = &chunks[end + length + 4..];
     }
     let mut text = String::new();
-    GzDecoder::new(&packed[..])
-        .read_to_string(&mut text)
-        .unwrap();
+    GzDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
     assert_contains(&text, r#""name":"n5000""#);
 }
 
@@ -199,10 +197,7 @@ fn keeps_connections() {
 fn lets_in_who_logs_in() {
     for (login, header) in [
         (Login::token("sesame"), "Authorization: Bearer sesame\r\n"),
-        (
-            Login::password("ada", "sesame"),
-            "Authorization: Basic YWRhOnNlc2FtZQ==\r\n",
-        ),
+        (Login::password("ada", "sesame"), "Authorization: Basic YWRhOnNlc2FtZQ==\r\n"),
     ] {
         let server = Setup::nodes(&nodes(1)).login(login).start();
         let (head, status) = answer(&server, NODES, "Authorization: Bearer other\r\n");
@@ -245,25 +240,13 @@ fn cuts_answers() {
     let server = failing(|| Reply::Cut(list(&nodes(9), None)));
     let answer = exchange(&server, NODES, "");
     let (head, body) = split(&answer);
-    let promised: usize = head
-        .split_once("Content-Length: ")
-        .unwrap()
-        .1
-        .lines()
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap();
+    let promised: usize =
+        head.split_once("Content-Length: ").unwrap().1.lines().next().unwrap().parse().unwrap();
     assert_eq!(body.len(), promised / 2);
 
-    let more = More {
-        token: "x".to_owned(),
-        left: 1,
-    };
+    let more = More { token: "x".to_owned(), left: 1 };
     let page = list(&nodes(9), Some(&more));
-    let server = Setup::default()
-        .fault(move |_, _| Some(Reply::CutChunks(page.clone())))
-        .start();
+    let server = Setup::default().fault(move |_, _| Some(Reply::CutChunks(page.clone()))).start();
     let answer = exchange(&server, NODES, "");
     assert!(!answer.ends_with(b"0\r\n\r\n"));
     let server = failing(|| Reply::HangUp);
@@ -275,9 +258,7 @@ fn is_slow_until_it_is_dropped() {
     for reply in [|| Reply::Silence, || Reply::SlowHead, || Reply::SlowBody] {
         let server = failing(reply);
         let mut stream = connect(server.address());
-        stream
-            .set_read_timeout(Some(Duration::from_millis(200)))
-            .unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
         ask(&stream, NODES, "");
         let mut answer = Vec::<u8>::new();
         let error = loop {
@@ -317,9 +298,7 @@ fn floods() {
 fn shows_its_certificate_and_looks_at_others() {
     let authority = Authority::new("ours");
     let setup = Setup::nodes(&nodes(1)).login(Login::Certificate);
-    let server = setup
-        .tls_for(&authority.server(&["api.example"]), &authority)
-        .start();
+    let server = setup.tls_for(&authority.server(&["api.example"]), &authority).start();
     assert!(server.url().starts_with("https://127.0.0.1:"));
     let known = tls(&server, &authority, Some(&authority.user("ada"))).unwrap();
     assert!(known.starts_with("HTTP/1.1 200 "), "{known}");

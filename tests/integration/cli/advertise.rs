@@ -24,10 +24,7 @@ fn declared() -> String {
 /// `examples/multi-cloud-location`, in which `aws` has two locations.
 fn example() -> Folder {
     let folder = Folder::empty();
-    copy(
-        &project().join("examples/multi-cloud-location"),
-        folder.0.path(),
-    );
+    copy(&project().join("examples/multi-cloud-location"), folder.0.path());
     folder
 }
 
@@ -69,12 +66,7 @@ fn pods(folder: &Folder) -> Vec<(Value, Value, Value, Value)> {
         .filter(|(_, class)| class["from"] == "pod" && class["to"] == "pod")
         .map(|(pairing, class)| {
             let [from, to] = ["from", "to"].map(|it| pairing[it].clone());
-            (
-                from,
-                to,
-                class["declared"].clone(),
-                class["working"].clone(),
-            )
+            (from, to, class["declared"].clone(), class["working"].clone())
         })
         .collect()
 }
@@ -127,9 +119,7 @@ fn a_node_that_joins_another_location_is_reachable_after_a_render() {
 fn packets_to_addresses_of_no_node_are_listed() {
     let folder = example();
     assert_eq!(
-        folder
-            .run(&["verify", "--undeclared", "--output", "json"])
-            .json()["unowned"],
+        folder.run(&["verify", "--undeclared", "--output", "json"]).json()["unowned"],
         Value::Null
     );
     advertise(&folder, &declared());
@@ -152,10 +142,7 @@ fn packets_to_addresses_of_no_node_are_listed() {
     let mut snapshot: Value = serde_json::from_str(&old.read(path)).unwrap();
     let nodes = snapshot["nodes"].as_array_mut().unwrap();
     let gone = nodes.iter().position(|it| it["name"] == MEMBER).unwrap();
-    let pods = nodes.remove(gone)["podCIDRs"][0]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let pods = nodes.remove(gone)["podCIDRs"][0].as_str().unwrap().to_owned();
     old.write(path, snapshot.to_string());
     let trace = old.run(&["trace", "gcp", &pods.replace(".0/24", ".7")]);
     assert_contains(&trace.stdout, "unassigned-address");
@@ -169,10 +156,7 @@ fn packets_to_addresses_of_no_node_are_listed() {
 fn a_cluster_that_keeps_all_addresses_of_its_nodes_is_named_in_one_line() {
     let line = "aws advertises neither WireGuard addresses nor internal IPs of nodes.";
     for (fields, is_named) in [
-        (
-            "advertise: { nodeAddresses: false, wireguardAddresses: None }",
-            true,
-        ),
+        ("advertise: { nodeAddresses: false, wireguardAddresses: None }", true),
         ("advertise: { nodeAddresses: false }", false),
     ] {
         let folder = example();
@@ -182,11 +166,7 @@ fn a_cluster_that_keeps_all_addresses_of_its_nodes_is_named_in_one_line() {
             let run = folder.run(&[command]);
             assert_eq!(run.stdout.contains(line), is_named, "{}", run.stdout);
             let names = &folder.run(&[command, "--output", "json"]).json()["withoutNodeAddresses"];
-            let expected = if is_named {
-                json!(["aws"])
-            } else {
-                Value::Null
-            };
+            let expected = if is_named { json!(["aws"]) } else { Value::Null };
             assert_eq!(*names, expected);
         }
     }
@@ -262,17 +242,9 @@ fn the_load_of_other_values_is_computed_without_a_change() {
         &run.stdout,
         "Computed with `aws.advertise={podCIDRs: Merged, nodeAddresses: false}`.",
     );
-    let all = folder.run(&[
-        "capacity",
-        "--output",
-        "json",
-        "--with",
-        "*.advertise.nodeAddresses=false",
-    ]);
-    assert_eq!(
-        all.json()["with"],
-        json!(["*.advertise.nodeAddresses=false"])
-    );
+    let all =
+        folder.run(&["capacity", "--output", "json", "--with", "*.advertise.nodeAddresses=false"]);
+    assert_eq!(all.json()["with"], json!(["*.advertise.nodeAddresses=false"]));
     assert_eq!(folder.touches("."), before);
     for (value, code, message) in [
         (
@@ -281,11 +253,7 @@ fn the_load_of_other_values_is_computed_without_a_change() {
             "--with `nope.advertise.podCIDRs=Merged`: no mesh has this cluster",
         ),
         ("aws.advertise", 2, "expected CLUSTER.FIELD=VALUE"),
-        (
-            "aws.advertise.podCIDRs=merged",
-            1,
-            "help: did you mean `Merged`?",
-        ),
+        ("aws.advertise.podCIDRs=merged", 1, "help: did you mean `Merged`?"),
         ("aws.advertise.pods=Merged", 1, "unknown field `pods`"),
     ] {
         let wrong = folder.run(&["capacity", "--with", value]);

@@ -13,9 +13,7 @@ fn findings(folder: &Folder) -> Vec<[String; 4]> {
     let report = folder.run(&["validate", "--output", "json"]).json();
     let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
     let findings = report["findings"].as_array().unwrap().iter();
-    findings
-        .map(|it| ["rule", "severity", "help", "message"].map(|key| text(&it[key])))
-        .collect()
+    findings.map(|it| ["rule", "severity", "help", "message"].map(|key| text(&it[key]))).collect()
 }
 
 /// A rendered cluster of two regions, in each of which the first node leads.
@@ -34,11 +32,7 @@ fn regions() -> Folder {
         node
     });
     folder.keep("east", &nodes);
-    folder.edit(
-        "mesh.yaml",
-        NORTH,
-        &format!("      serviceCIDR: 10.201.0.0/16\n{NORTH}"),
-    );
+    folder.edit("mesh.yaml", NORTH, &format!("      serviceCIDR: 10.201.0.0/16\n{NORTH}"));
     assert_eq!(folder.run(&["render"]).code, 0);
     assert_eq!(findings(&folder), [[""; 4]; 0]);
     folder
@@ -88,11 +82,7 @@ fn losses_of_a_wrong_line_follow_from_it() {
         assert_contains(&all, "error[contradicted-declaration]: east: ");
         assert!(!all.contains("allow-empty"), "{all}");
     }
-    folder.edit(
-        "mesh.yaml",
-        "podCIDRs: [10.1.0.0/16]",
-        "podCIDRs: [10.77.0.0/16]",
-    );
+    folder.edit("mesh.yaml", "podCIDRs: [10.1.0.0/16]", "podCIDRs: [10.77.0.0/16]");
     assert_eq!(folder.run(&["render"]).code, 0);
     assert_eq!(findings(&folder), [[""; 4]; 0]);
 }
@@ -133,10 +123,7 @@ fn a_label_that_makes_too_many_locations() {
     let line = "      topologyLabel: host\n";
     folder.edit("mesh.yaml", NORTH, &format!("{line}{NORTH}"));
     let found = findings(&folder);
-    assert!(
-        found.iter().all(|it| it[0] == "missing-wireguard-ip"),
-        "{found:?}"
-    );
+    assert!(found.iter().all(|it| it[0] == "missing-wireguard-ip"), "{found:?}");
     insta::assert_snapshot!(found[0][2], @"remove `topologyLabel` from the entry of `east` if Kilo runs without `--topology-label`; otherwise check that Kilo has run for a minute and that its `--subnet` has a free address: the annotation is empty although the node leads its location");
     folder.edit("mesh.yaml", line, "");
     assert_eq!(findings(&folder), [[""; 4]; 0]);
@@ -173,10 +160,7 @@ fn commands_name_the_cluster() {
     dialless["addresses"] = json!([]);
     let mut undeclared = node(1, 2);
     undeclared["podCIDRs"] = json!(["10.77.2.0/24"]);
-    folder.keep(
-        "east",
-        &[dialless.clone(), undeclared, node(1, 3), node(1, 4)],
-    );
+    folder.keep("east", &[dialless.clone(), undeclared, node(1, 3), node(1, 4)]);
 
     let helps = |folder: &Folder| -> String {
         let findings = findings(folder).into_iter();
@@ -240,17 +224,10 @@ fn a_cluster_without_the_last_change_of_the_tree() {
     // With an old tree, a render helps.
     let peers = peers_of(&folder, "west", "- \"10.1.1.0/24\"");
     folder.write("west.yaml", &peers);
-    folder.edit(
-        "rendered/west/prod--east.yaml",
-        "10.1.1.0/24",
-        "10.1.1.0/25",
-    );
+    folder.edit("rendered/west/prod--east.yaml", "10.1.1.0/24", "10.1.1.0/25");
     insta::assert_snapshot!(help(&folder, &trace), @"help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out");
     assert_eq!(folder.run(&["render"]).code, 0);
-    assert_contains(
-        &help(&folder, &trace),
-        "let Flux or Argo CD apply it in `west`",
-    );
+    assert_contains(&help(&folder, &trace), "let Flux or Argo CD apply it in `west`");
 }
 
 /// A rendered mesh with an output for each target.
@@ -292,9 +269,7 @@ fn conflict_markers_in_outputs_and_their_record() {
         }
         assert_eq!(folder.run(&["render"]).code, 0);
         let texts = |all: BTreeMap<String, Touch>| -> BTreeMap<String, String> {
-            all.into_iter()
-                .map(|(path, (.., text))| (path, text))
-                .collect()
+            all.into_iter().map(|(path, (.., text))| (path, text)).collect()
         };
         assert_eq!(texts(folder.touches(".")), texts(all));
     }
@@ -348,12 +323,7 @@ fn a_render_does_not_advise_to_render() {
     let advice = "run `clustermesh render`";
     assert_contains(&folder.run(&["validate"]).stdout, advice);
     let run = folder.run(&["render"]);
-    assert_eq!(
-        (run.code, run.stderr.contains(advice)),
-        (0, false),
-        "{}",
-        run.stderr
-    );
+    assert_eq!((run.code, run.stderr.contains(advice)), (0, false), "{}", run.stderr);
     assert_contains(&run.stderr, "[unreadable-manifest]");
     assert_eq!(findings(&folder), [[""; 4]; 0]);
 }
@@ -380,12 +350,7 @@ fn a_snapshot_of_fewer_nodes() {
     list(1..=8);
     assert_eq!(folder.run(&snapshot).code, 0);
     list(1..=2);
-    assert_eq!(
-        folder
-            .run(&[&snapshot[..], &["--accept", "east"]].concat())
-            .code,
-        0
-    );
+    assert_eq!(folder.run(&[&snapshot[..], &["--accept", "east"]].concat()).code, 0);
 }
 
 /// The error names what can be written instead.
@@ -453,17 +418,9 @@ fn a_line_of_a_batch_that_is_no_text() {
     let input = b"east west\neast \xff\r\nwest:443 east\nwest east\n";
     let run = folder.run_with_input(&["trace", "--batch"], input);
     assert_eq!(run.code, 2);
-    let lines = run
-        .stdout
-        .lines()
-        .map(|it| serde_json::from_str::<Value>(it).unwrap());
-    let lines = lines.map(|it| {
-        format!(
-            "{}: {}\n",
-            it["line"],
-            it.get("verdict").unwrap_or(&it["message"])
-        )
-    });
+    let lines = run.stdout.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());
+    let lines = lines
+        .map(|it| format!("{}: {}\n", it["line"], it.get("verdict").unwrap_or(&it["message"])));
     insta::assert_snapshot!(lines.collect::<String>(), @r#"
     1: "delivered"
     2: "the line is not UTF-8"

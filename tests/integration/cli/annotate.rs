@@ -28,15 +28,7 @@ fn follow(folder: &Folder, cluster: &str, script: &str) {
     let mut snapshot: Value = serde_json::from_str(&folder.read(&file)).unwrap();
     for words in commands(script) {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let [
-            "--context",
-            context,
-            verb,
-            "node",
-            rest @ ..,
-            "--overwrite",
-            change,
-        ] = &words[..]
+        let ["--context", context, verb, "node", rest @ .., "--overwrite", change] = &words[..]
         else {
             panic!("{words:?}");
         };
@@ -65,8 +57,7 @@ fn rules(folder: &Folder, cluster: &str) -> BTreeSet<String> {
     let report = folder.run(&["validate", "--output", "json"]).json();
     let findings = report["findings"].as_array().unwrap().iter();
     let own = findings.filter(|it| it["cluster"].is_null() || it["cluster"] == cluster);
-    own.map(|it| it["rule"].as_str().unwrap().to_owned())
-        .collect()
+    own.map(|it| it["rule"].as_str().unwrap().to_owned()).collect()
 }
 
 /// A mesh in which `change` was made to each node of `east`; its first node and its second one are different only in that.
@@ -83,11 +74,7 @@ fn changed(fields: &str, change: impl Fn(usize, &mut Value)) -> Folder {
 
 /// Checks that a finding ends if a person follows the commands literally.
 fn resolves(rule: &str, folder: &Folder, arguments: &[&str]) -> String {
-    assert!(
-        rules(folder, "east").contains(rule),
-        "{rule}: {:?}",
-        rules(folder, "east")
-    );
+    assert!(rules(folder, "east").contains(rule), "{rule}: {:?}", rules(folder, "east"));
     let run = folder.run(&[&["annotate", "east"], arguments].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_contains(&run.stderr, "run `clustermesh snapshot east`");
@@ -151,12 +138,7 @@ fn endpoints_come_from_a_person() {
     # kubectl --context east annotate node n1 --overwrite kilo.squat.ai/clustermesh-endpoint=ADDRESS:51820
     # kubectl --context east annotate node n2 --overwrite kilo.squat.ai/clustermesh-endpoint=ADDRESS:51820
     ");
-    let given = [
-        "--endpoint",
-        "n1=198.18.7.1:51820",
-        "--endpoint",
-        "n2=[2a00::7]:4500",
-    ];
+    let given = ["--endpoint", "n1=198.18.7.1:51820", "--endpoint", "n2=[2a00::7]:4500"];
     insta::assert_snapshot!(resolves("missing-endpoint", &folder, &given), @"
     # missing-endpoint
     kubectl --context east annotate node n1 --overwrite kilo.squat.ai/clustermesh-endpoint=198.18.7.1:51820
@@ -164,19 +146,10 @@ fn endpoints_come_from_a_person() {
     ");
     let malformed =
         |_: usize, node: &mut Value| annotation(node, "clustermesh-endpoint", json!("$(x):1"));
-    let given = [
-        "--endpoint",
-        "n1=198.18.7.1:51820",
-        "--endpoint",
-        "n2=198.18.7.2:51820",
-    ];
+    let given = ["--endpoint", "n1=198.18.7.1:51820", "--endpoint", "n2=198.18.7.2:51820"];
     resolves("invalid-endpoint", &changed("", malformed), &given);
     let private = |index: usize, node: &mut Value| {
-        annotation(
-            node,
-            "clustermesh-endpoint",
-            json!(format!("10.77.0.{index}:51820")),
-        );
+        annotation(node, "clustermesh-endpoint", json!(format!("10.77.0.{index}:51820")));
     };
     resolves("private-endpoint", &changed("", private), &given);
     let shared =
@@ -249,9 +222,7 @@ fn labels_are_those_that_the_selector_asks_for() {
 /// Returns the annotations and labels of each node in the patches.
 fn patched(talos: &str) -> Vec<Value> {
     let documents = serde_yaml::Deserializer::from_str(talos);
-    documents
-        .map(|it| Value::deserialize(it).unwrap())
-        .collect()
+    documents.map(|it| Value::deserialize(it).unwrap()).collect()
 }
 
 #[test]
@@ -265,14 +236,8 @@ fn patches_of_talos_have_the_same_values() {
         located(0, node);
     };
     let folder = changed("      nodeSelector: { mesh: 'true' }\n", silent);
-    let run = folder.run(&[
-        "annotate",
-        "east",
-        "--output",
-        "talos",
-        "--endpoint",
-        "n2=198.18.7.1:51820",
-    ]);
+    let run =
+        folder.run(&["annotate", "east", "--output", "talos", "--endpoint", "n2=198.18.7.1:51820"]);
     insta::assert_snapshot!(run.stdout, @r#"
     # n1 (contradicted-declaration, pause-after-change)
     machine:
@@ -320,12 +285,7 @@ fn no_node_chooses_a_word_of_a_command() {
         ] {
             annotation(node, key, json!(format!("{HOSTILE}{index}")));
         }
-        for key in [
-            "location",
-            "leader",
-            "allowed-location-ips",
-            "force-endpoint",
-        ] {
+        for key in ["location", "leader", "allowed-location-ips", "force-endpoint"] {
             node["labels"][format!("kilo.squat.ai/{key}")] = json!(HOSTILE);
         }
         annotation(node, HOSTILE, json!(HOSTILE));
@@ -337,10 +297,7 @@ fn no_node_chooses_a_word_of_a_command() {
     let mut dashed = node(1, 4);
     dashed["name"] = json!("--all");
     annotation(&mut dashed, "persistent-keepalive", Value::Null);
-    nodes["nodes"]
-        .as_array_mut()
-        .unwrap()
-        .extend([named, dashed]);
+    nodes["nodes"].as_array_mut().unwrap().extend([named, dashed]);
     folder.write("snapshots/east.json", nodes.to_string());
     for output in ["kubectl", "talos", "json"] {
         let run = folder.run(&["annotate", "east", "--output", output, "--keepalive", "25"]);
@@ -374,13 +331,8 @@ fn many_nodes_are_all_nodes() {
     folder.keep("east", &nodes);
     let one = folder.run(&["annotate", "east", "--node", "n7"]).stdout;
     assert_contains(&one, " annotate node n7 --overwrite ");
-    let talos = folder
-        .run(&["annotate", "east", "--output", "talos"])
-        .stdout;
-    assert_contains(
-        &talos,
-        "# all nodes of east (pause-after-change)\nmachine:\n",
-    );
+    let talos = folder.run(&["annotate", "east", "--output", "talos"]).stdout;
+    assert_contains(&talos, "# all nodes of east (pause-after-change)\nmachine:\n");
 }
 
 #[test]
@@ -391,28 +343,13 @@ fn what_is_ignored_or_unknown_changes_nothing() {
     folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules: { pause-after-change: { level: \"off\", reason: rare } }\n");
     let run = folder.run(&["annotate", "east"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
-    assert_contains(
-        &run.stderr,
-        "no annotation or label would resolve a finding",
-    );
+    assert_contains(&run.stderr, "no annotation or label would resolve a finding");
     for (arguments, says) in [
         (&["eats"][..], "did you mean `east`?"),
-        (
-            &["east", "--node", "m1"],
-            "the snapshot of east has no node `m1`; did you mean `n1`?",
-        ),
-        (
-            &["east", "--endpoint", "m1=1.2.3.4:5"],
-            "did you mean `n1`?",
-        ),
-        (
-            &["east", "--endpoint", "n1=1.2.3.4"],
-            "expected NODE=ADDRESS:PORT",
-        ),
-        (
-            &["east", "--endpoint", "n1=$(x):5"],
-            "expected NODE=ADDRESS:PORT",
-        ),
+        (&["east", "--node", "m1"], "the snapshot of east has no node `m1`; did you mean `n1`?"),
+        (&["east", "--endpoint", "m1=1.2.3.4:5"], "did you mean `n1`?"),
+        (&["east", "--endpoint", "n1=1.2.3.4"], "expected NODE=ADDRESS:PORT"),
+        (&["east", "--endpoint", "n1=$(x):5"], "expected NODE=ADDRESS:PORT"),
         (&["east", "--location", "n1=a b"], "expected NODE=LOCATION"),
         (&["east", "--keepalive", "0"], "--keepalive"),
         (&["external.laptop"], "no mesh contains"),
@@ -426,11 +363,7 @@ fn what_is_ignored_or_unknown_changes_nothing() {
 #[test]
 fn a_cluster_that_leaves_has_no_nodes() {
     let folder = Folder::mesh();
-    folder.edit(
-        "mesh.yaml",
-        "name: east\n",
-        "name: east\n      state: Leaving\n",
-    );
+    folder.edit("mesh.yaml", "name: east\n", "name: east\n      state: Leaving\n");
     fs::remove_file(folder.path("snapshots/east.json")).unwrap();
     let run = folder.run(&["annotate", "east"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
@@ -467,14 +400,7 @@ fn what_follows_from_a_wrong_line_changes_no_node() {
 fn the_example_of_the_schema_is_what_is_printed() {
     let example = include_str!("../../../src/node_changes/example.json");
     let folder = project().join("examples/multi-cloud-location");
-    let arguments = [
-        "--keepalive",
-        "20",
-        "--node",
-        "rack1-node1",
-        "--output",
-        "json",
-    ];
+    let arguments = ["--keepalive", "20", "--node", "rack1-node1", "--output", "json"];
     let run = clustermesh(&folder, &[&["annotate", "onprem"][..], &arguments].concat());
     assert_eq!(run.stdout, example);
 }

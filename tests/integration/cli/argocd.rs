@@ -31,12 +31,7 @@ impl Application {
     fn at(path: &str, repository: &Folder) -> Self {
         let folder = Folder::empty();
         crate::support::copy(repository.0.path(), &folder.path("repository"));
-        Self {
-            folder,
-            path: path.to_owned(),
-            parameters: None,
-            variables: Vec::new(),
-        }
+        Self { folder, path: path.to_owned(), parameters: None, variables: Vec::new() }
     }
 
     /// The Application of a cluster in a rendered tree.
@@ -80,11 +75,7 @@ impl Application {
     /// Runs a command as the plugin server does, in the Application's folder.
     fn run(&self, command: &str) -> Run {
         let folder = self.path(&self.path);
-        self.run_in(
-            &folder,
-            Command::new(env!("CARGO_BIN_EXE_clustermesh")),
-            command,
-        )
+        self.run_in(&folder, Command::new(env!("CARGO_BIN_EXE_clustermesh")), command)
     }
 
     fn run_in(&self, folder: &Path, mut program: Command, command: &str) -> Run {
@@ -136,10 +127,7 @@ fn rendered(target: &str) -> String {
 fn delivers_what_render_prints() {
     for target in ["east", "north", "west"] {
         assert_eq!(Application::new(target).manifests(), rendered(target));
-        assert_eq!(
-            Application::unrendered(target).manifests(),
-            rendered(target)
-        );
+        assert_eq!(Application::unrendered(target).manifests(), rendered(target));
     }
 }
 
@@ -151,10 +139,7 @@ fn what_is_shipped_is_what_is_understood() {
         serde_yaml::from_str(&fs::read_to_string(path).unwrap()).unwrap()
     };
     let spec = shipped("plugin.yaml")["spec"].take();
-    assert_eq!(
-        spec["generate"],
-        json!({ "command": ["/clustermesh", "argocd", "generate"] })
-    );
+    assert_eq!(spec["generate"], json!({ "command": ["/clustermesh", "argocd", "generate"] }));
     let parameters = json!({ "command": ["/clustermesh", "argocd", "parameters"] });
     assert_eq!(spec["parameters"], json!({ "dynamic": parameters }));
     assert_eq!(spec.as_object().unwrap().len(), 2, "{spec}");
@@ -188,10 +173,7 @@ fn a_path_is_understood_in_every_spelling() {
 #[test]
 fn the_config_is_looked_for_up_to_the_root() {
     let repository = Folder::empty();
-    crate::support::copy(
-        Folder::rendered().0.path(),
-        &repository.path("clusters/mesh"),
-    );
+    crate::support::copy(Folder::rendered().0.path(), &repository.path("clusters/mesh"));
     repository.write(
         "clusters/clustermesh.yaml",
         "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nmeshes: [mesh/mesh.yaml]\n\
@@ -226,13 +208,7 @@ fn is_reported_by_the_plugin_server_where_the_application_is() {
     };
     application.path = "rendered/east".to_owned();
     insta::assert_snapshot!(run(&application), @"error: ARGOCD_APP_SOURCE_PATH is `rendered/east`, but the working directory is a different one; remove symbolic links from the path of the Application");
-    for path in [
-        "..",
-        "../repository/rendered/west",
-        "/",
-        "/tmp",
-        "rendered/west/..",
-    ] {
+    for path in ["..", "../repository/rendered/west", "/", "/tmp", "rendered/west/.."] {
         application.path = path.to_owned();
         let report = run(&application);
         assert_contains(&report, "expected a path in the repository, without `..`");
@@ -282,11 +258,7 @@ fn needs_neither_a_home_nor_git_nor_a_tree_that_can_be_written() {
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(command == "parameters" || run.stdout == rendered("west"));
     }
-    fs::set_permissions(
-        application.folder.path(""),
-        fs::Permissions::from_mode(0o755),
-    )
-    .unwrap();
+    fs::set_permissions(application.folder.path(""), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
@@ -298,23 +270,14 @@ fn a_failure_is_short_and_begins_with_errors() {
     assert_eq!(application.manifests(), rendered("west"));
     application.keep("east", &[]);
     let refusal = application.refusal(1);
-    assert!(
-        refusal.starts_with("rendered/west/prod--east.yaml:"),
-        "{refusal}"
-    );
+    assert!(refusal.starts_with("rendered/west/prod--east.yaml:"), "{refusal}");
     assert_eq!(refusal.matches("warning[").count(), 10, "{refusal}");
     let refusal = application.failing_on("warning").refusal(1);
-    assert!(
-        refusal.starts_with("rendered/west/prod--east.yaml:"),
-        "{refusal}"
-    );
+    assert!(refusal.starts_with("rendered/west/prod--east.yaml:"), "{refusal}");
     let last: Vec<&str> = refusal.lines().rev().take(2).collect();
     assert!(last[0].starts_with("1 error, 3"), "{refusal}");
     assert!(last[1].starts_with("and "), "{refusal}");
-    assert!(
-        last[1].ends_with(" more; run `clustermesh validate`"),
-        "{refusal}"
-    );
+    assert!(last[1].ends_with(" more; run `clustermesh validate`"), "{refusal}");
     assert!(LIMIT / 2 < refusal.len(), "{}", refusal.len());
 }
 
@@ -322,10 +285,7 @@ fn a_failure_is_short_and_begins_with_errors() {
 #[cfg(target_os = "linux")]
 fn what_cannot_be_written_is_not_delivered() {
     let application = Application::new("west");
-    let full = fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_clustermesh"))
         .args(["argocd", "generate"])
         .env_clear()
@@ -342,9 +302,7 @@ fn what_cannot_be_written_is_not_delivered() {
 #[test]
 fn uses_no_colour_whatever_the_environment_says() {
     let mut application = Application::new("west");
-    application
-        .variables
-        .push(("CLICOLOR_FORCE", "1".to_owned()));
+    application.variables.push(("CLICOLOR_FORCE", "1".to_owned()));
     application.write("mesh.yaml", "a: [");
     application.refusal(2);
 }
@@ -381,10 +339,7 @@ fn announces_its_parameters() {
     };
     // Without a cluster in the path, one must be named.
     let target = &announced(&Application::unrendered("west"))[0];
-    assert_eq!(
-        (&target["required"], &target["string"]),
-        (&json!(true), &Value::Null)
-    );
+    assert_eq!((&target["required"], &target["string"]), (&json!(true), &Value::Null));
     // Snapshots are not needed, and what is wrong with parameters is left to `generate`.
     let application = Application::new("west").with(&json!([{ "name": "nope" }]));
     fs::remove_dir_all(application.path("snapshots")).unwrap();

@@ -241,10 +241,7 @@ fn a_change_is_reported_with_the_time_that_kilo_is_busy() {
     assert_eq!(numbers, [1, 1, 1]);
     let apply = value(&changed, 0, "applySeconds");
     let busy = change["seconds"].as_f64().unwrap();
-    assert!(
-        3.0 * apply <= busy && busy < 5.0 * apply,
-        "{busy} of {apply}"
-    );
+    assert!(3.0 * apply <= busy && busy < 5.0 * apply, "{busy} of {apply}");
     let run = folder.run(&["capacity"]);
     insta::assert_snapshot!(run.stdout, @"
     TARGET  GRADE  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS    CHANGE  BUSY
@@ -273,10 +270,7 @@ fn a_change_is_reported_with_the_time_that_kilo_is_busy() {
 #[test]
 fn a_target_with_an_unreadable_file_has_no_cost() {
     let folder = Folder::rendered();
-    let (wanted, stale) = (
-        "rendered/east/prod--west.yaml",
-        "rendered/east/old--west.yaml",
-    );
+    let (wanted, stale) = ("rendered/east/prod--west.yaml", "rendered/east/old--west.yaml");
     let ours = folder.read(wanted);
     folder.write("east.yaml", &ours);
     let broken = [
@@ -469,10 +463,10 @@ fn names_the_ranges_that_move_when_a_flat_mesh_is_taken_over() {
     // What the operator wrote, with its own labels and the range on another node.
     let label = "    app.kubernetes.io/managed-by: clustermesh\n";
     let range = "  - \"10.96.0.0/16\"\n";
-    let theirs = ours.replace(label, "").replace(range, "").replace(
-        "  - \"10.1.2.0/24\"\n",
-        &format!("  - \"10.1.2.0/24\"\n{range}"),
-    );
+    let theirs = ours
+        .replace(label, "")
+        .replace(range, "")
+        .replace("  - \"10.1.2.0/24\"\n", &format!("  - \"10.1.2.0/24\"\n{range}"));
     insta::assert_snapshot!(of_dump(&theirs), @"warning[moved-anchor]: east: 10.96.0.0/16 would move from prod--east--n2 to prod--east--n1 (target west), which the mesh does not request");
     assert_eq!(of_dump(&ours.replace(label, "")), "");
 }

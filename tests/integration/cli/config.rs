@@ -238,17 +238,11 @@ fn goes_by_flags_then_variables_then_the_config_then_defaults() {
             "meshes" => json!([value]),
             _ => json!(value),
         };
-        let both = settings(
-            &folder,
-            &[(name_of_variable, "clustermesh.yaml")],
-            &[option, "other.yaml"],
-        );
+        let both =
+            settings(&folder, &[(name_of_variable, "clustermesh.yaml")], &[option, "other.yaml"]);
         assert_eq!(both[name], (values("other.yaml"), flag(option)));
         let one = settings(&folder, &[(name_of_variable, "other.yaml")], &[]);
-        assert_eq!(
-            one[name],
-            (values("other.yaml"), variable(name_of_variable))
-        );
+        assert_eq!(one[name], (values("other.yaml"), variable(name_of_variable)));
         let none = settings(&folder, &[], &[]);
         if name != "config" {
             assert_eq!(none[name].1["kind"], "file", "{name}");
@@ -288,11 +282,7 @@ fn takes_a_list_of_kubeconfigs() {
     let folder = Folder::mesh();
     let variables = [("KUBECONFIG", ":one.yaml::two.yaml:")];
     let run = run_with(&folder, &variables, &["config"]);
-    let lines: Vec<&str> = run
-        .stdout
-        .lines()
-        .filter(|it| it.starts_with("kube"))
-        .collect();
+    let lines: Vec<&str> = run.stdout.lines().filter(|it| it.starts_with("kube")).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
     kubeconfig                                           one.yaml                                         KUBECONFIG
     kubeconfig                                           two.yaml                                         KUBECONFIG
@@ -337,10 +327,7 @@ fn names_the_files_of_a_folder() {
     folder.write("clusters/a.yml", "");
     folder.write("clusters/README.md", "");
     let found = settings(&folder, &[], &["--mesh", "clusters"]);
-    assert_eq!(
-        found["meshes"].0,
-        json!(["clusters/a.yml", "clusters/b.yaml"])
-    );
+    assert_eq!(found["meshes"].0, json!(["clusters/a.yml", "clusters/b.yaml"]));
     assert!(found.contains_key("clusters.north.context"));
 }
 
@@ -370,11 +357,7 @@ fn prints_the_same_in_every_format() {
     assert_eq!(print("human"), table(&folder));
     let json: Value = serde_json::from_str(&print("json")).unwrap();
     let yaml = print("yaml");
-    assert_eq!(
-        serde_yaml::from_str::<Value>(&yaml).unwrap(),
-        json,
-        "{yaml}"
-    );
+    assert_eq!(serde_yaml::from_str::<Value>(&yaml).unwrap(), json, "{yaml}");
     assert!(
         yaml.starts_with(
             "apiVersion: kilo-clustermesh.io/v1\nkind: Settings\nsettings:\n  - name: config\n"
@@ -408,10 +391,7 @@ fn goes_on_without_meshes_that_are_wrong() {
 #[test]
 fn stops_at_a_config_that_is_wrong() {
     let folder = Folder::mesh();
-    folder.write(
-        "clustermesh.yaml",
-        CONFIG.replace("nodes: 1000", "nodes: 0"),
-    );
+    folder.write("clustermesh.yaml", CONFIG.replace("nodes: 1000", "nodes: 0"));
     let run = folder.run(&["config"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
@@ -443,11 +423,7 @@ fn escapes_what_files_and_variables_say() {
              clusters: {{ west: {{ kubeconfig: {text}, context: {text} }} }}\n"
         ),
     );
-    let variables = [
-        HOME,
-        ("CLUSTERMESH_RENDERED", HOSTILE),
-        ("KUBECONFIG", HOSTILE),
-    ];
+    let variables = [HOME, ("CLUSTERMESH_RENDERED", HOSTILE), ("KUBECONFIG", HOSTILE)];
     let run = folder.run_with(&variables, &["config"]);
     assert_harmless(&run);
     assert!(!run.stdout.contains('\u{1b}'));
@@ -474,11 +450,7 @@ fn prints_paths_that_are_no_text() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(0));
-    assert!(
-        String::from_utf8(output.stdout)
-            .unwrap()
-            .contains("caf\u{fffd}")
-    );
+    assert!(String::from_utf8(output.stdout).unwrap().contains("caf\u{fffd}"));
 }
 
 #[test]
@@ -493,17 +465,11 @@ fn writes_nothing() {
 fn understands_the_config_of_the_book() {
     let page = fs::read_to_string(project().join("docs/reference/config.md")).unwrap();
     let mut blocks = page.split("```yaml\n").skip(1);
-    let config = blocks
-        .find(|block| block.contains("kind: Config\n"))
-        .unwrap();
+    let config = blocks.find(|block| block.contains("kind: Config\n")).unwrap();
     let folder = Folder::empty();
     folder.write("clustermesh.yaml", config.split("```").next().unwrap());
     let run = run_with(&folder, &[], &["config"]);
-    let unsaid: Vec<&str> = run
-        .stdout
-        .lines()
-        .filter(|it| it.ends_with("default"))
-        .collect();
+    let unsaid: Vec<&str> = run.stdout.lines().filter(|it| it.ends_with("default")).collect();
     insta::assert_snapshot!(unsaid.join("\n"), @"
     config                                               clustermesh.yaml                                                  default
     kubeconfig                                           /home/me/.kube/config                                             default

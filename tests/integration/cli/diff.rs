@@ -81,10 +81,9 @@ impl Repository {
     pub(super) fn diff_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Run {
         let home = self.home.path().to_str().unwrap();
         let fixed = [("HOME", home), ("GIT_CONFIG_NOSYSTEM", "1")];
-        let run = self.folder.run_with(
-            &[&fixed[..], variables].concat(),
-            &[&["diff"], arguments].concat(),
-        );
+        let run = self
+            .folder
+            .run_with(&[&fixed[..], variables].concat(), &[&["diff"], arguments].concat());
         assert_harmless(&run);
         run
     }

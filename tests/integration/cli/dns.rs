@@ -24,14 +24,7 @@ fn each_reached_cluster_has_a_zone() {
         forward . 10.96.0.10
     }
     ");
-    let run = folder.run(&[
-        "dns",
-        "east",
-        "--output",
-        "k3s",
-        "--domain",
-        "clusters.example.com",
-    ]);
+    let run = folder.run(&["dns", "east", "--output", "k3s", "--domain", "clusters.example.com"]);
     insta::assert_snapshot!(run.stdout, @"
     apiVersion: v1
     kind: ConfigMap
@@ -54,9 +47,7 @@ fn each_reached_cluster_has_a_zone() {
         .replace("\"west\"", "\"T\"")
         .replace("\"east\"", "\"west\"")
         .replace("\"T\"", "\"east\"");
-    let example = example
-        .replace("svc.east.", "svc.west.")
-        .replace("10.43.0.10", "10.96.0.10");
+    let example = example.replace("svc.east.", "svc.west.").replace("10.43.0.10", "10.96.0.10");
     assert_eq!(run.stdout, example);
 }
 
@@ -69,12 +60,7 @@ fn nodes_that_get_no_answers_are_reported_until_the_advice_is_followed() {
     insta::assert_snapshot!(run.stderr, @"note: 10.43.0.10 does not answer 3 nodes of west, so NodeLocal DNSCache cannot ask it there; `clustermesh trace west/west-cp-1 10.43.0.10 --class node` shows the reason");
     let trace = ["trace", "west", "10.43.0.10"];
     assert_eq!(folder.run(&trace).code, 0);
-    assert_eq!(
-        folder
-            .run(&[&trace[..], &["--class", "node"]].concat())
-            .code,
-        1
-    );
+    assert_eq!(folder.run(&[&trace[..], &["--class", "node"]].concat()).code, 1);
     folder.edit(
         "mesh.yaml",
         "wireguardCIDR: 10.5.0.0/16",
@@ -82,12 +68,7 @@ fn nodes_that_get_no_answers_are_reported_until_the_advice_is_followed() {
     );
     assert_eq!(folder.run(&["dns", "west"]).stderr, "");
     assert_eq!(folder.run(&["render", "-q"]).code, 0);
-    assert_eq!(
-        folder
-            .run(&[&trace[..], &["--class", "node"]].concat())
-            .code,
-        0
-    );
+    assert_eq!(folder.run(&[&trace[..], &["--class", "node"]].concat()).code, 0);
     // The LAN is one range of one node now, so the others send from an address that is not in their Peers.
     folder.edit(
         "mesh.yaml",
@@ -100,10 +81,7 @@ fn nodes_that_get_no_answers_are_reported_until_the_advice_is_followed() {
     let nodes = ["west-cp-1", "west-worker-1", "west-worker-2"];
     let traced = nodes.iter().filter(|node| {
         let from = format!("west/{node}");
-        folder
-            .run(&["trace", &from, "10.43.0.10", "--class", "node"])
-            .code
-            == 1
+        folder.run(&["trace", &from, "10.43.0.10", "--class", "node"]).code == 1
     });
     assert_eq!(*silent, serde_json::json!(traced.collect::<Vec<_>>()));
     assert_ne!(*silent, serde_json::json!([]));

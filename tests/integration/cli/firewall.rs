@@ -89,10 +89,7 @@ fn a_cluster_behind_nat_needs_no_open_port() {
     let ports = printed("multi-cloud-location", &["onprem", "-o", "json"]);
     let ports: Value = serde_json::from_str(&ports).unwrap();
     assert_eq!(endpoints(&ports, "onprem"), []);
-    let run = clustermesh(
-        &project().join("examples/quickstart"),
-        &["firewall", "wset"],
-    );
+    let run = clustermesh(&project().join("examples/quickstart"), &["firewall", "wset"]);
     assert_eq!(run.code, 2);
     assert_contains(&run.stderr, "did you mean `west`?");
 }
@@ -131,10 +128,7 @@ fn names_of_nodes_are_escaped() {
     let text = std::fs::read_to_string(&file).unwrap();
     let snapshot: Value = serde_json::from_str(&text).unwrap();
     let name = snapshot["nodes"][0]["name"].as_str().unwrap();
-    let hostile = text.replace(
-        &format!("\"name\": \"{name}\""),
-        "\"name\": \"a\\u001b[2J\"",
-    );
+    let hostile = text.replace(&format!("\"name\": \"{name}\""), "\"name\": \"a\\u001b[2J\"");
     assert_ne!(hostile, text);
     std::fs::write(&file, hostile).unwrap();
     let run = folder.run(&["firewall", "west"]);
@@ -151,29 +145,14 @@ fn templates_of_the_gallery_have_the_ports() {
             let template = template.to_str().unwrap();
             let run = clustermesh(
                 &example,
-                &[
-                    "--root",
-                    project().to_str().unwrap(),
-                    "template",
-                    template,
-                    "--target",
-                    target,
-                ],
+                &["--root", project().to_str().unwrap(), "template", template, "--target", target],
             );
             assert_eq!(run.code, 0, "{}", run.stderr);
             run.stdout
         };
         let rules = filled("nftables.nft.j2");
-        assert_eq!(
-            rules.matches("\nudp dport 51820 accept").count(),
-            ports,
-            "{rules}"
-        );
-        assert_eq!(
-            rules.matches(" ip protocol 4 accept").count(),
-            addresses,
-            "{rules}"
-        );
+        assert_eq!(rules.matches("\nudp dport 51820 accept").count(), ports, "{rules}");
+        assert_eq!(rules.matches(" ip protocol 4 accept").count(), addresses, "{rules}");
         let terraform: Value = serde_json::from_str(&filled("terraform-aws.tf.json.j2")).unwrap();
         let rules = &terraform["resource"]["aws_vpc_security_group_ingress_rule"];
         assert_eq!(rules.as_object().unwrap().len(), 2 * ports + 1, "{rules}");

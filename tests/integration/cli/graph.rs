@@ -79,12 +79,7 @@ fn joining_and_leaving_clusters_are_named() {
 
 #[test]
 fn links_are_what_verify_proves() {
-    for example in [
-        "hub-and-spokes",
-        "external-peers",
-        "multi-cloud-location",
-        "thirty-mistakes",
-    ] {
+    for example in ["hub-and-spokes", "external-peers", "multi-cloud-location", "thirty-mistakes"] {
         let folder = project().join("examples").join(example);
         let graph = clustermesh(&folder, &["graph", "-o", "json"]).json();
         let total = clustermesh(&folder, &["verify", "-o", "json"]).json()["total"].clone();
@@ -100,20 +95,10 @@ fn links_are_what_verify_proves() {
 #[test]
 fn a_stolen_range_a_lost_peer_and_a_missing_snapshot_are_seen() {
     let folder = Folder::rendered();
-    assert_eq!(
-        states(&folder),
-        ["east-north works", "east-west works", "north-west works"]
-    );
+    assert_eq!(states(&folder), ["east-north works", "east-west works", "north-west works"]);
     folder.write("rendered/west/prod--east.yaml", "");
     fs::remove_file(folder.path("snapshots/north.json")).unwrap();
-    assert_eq!(
-        states(&folder),
-        [
-            "east-north unproved",
-            "east-west fails",
-            "north-west unproved"
-        ]
-    );
+    assert_eq!(states(&folder), ["east-north unproved", "east-west fails", "north-west unproved"]);
     let run = folder.run(&["graph", "-o", "mermaid"]);
     assert_contains(&run.stdout, "no snapshot");
     assert_eq!(run.code, 0);
@@ -130,12 +115,7 @@ fn an_outdated_tree_is_noted() {
 
 #[test]
 fn an_svg_is_whole_and_refers_to_nothing() {
-    for example in [
-        "quickstart",
-        "hub-and-spokes",
-        "external-peers",
-        "thirty-mistakes",
-    ] {
+    for example in ["quickstart", "hub-and-spokes", "external-peers", "thirty-mistakes"] {
         let svg = printed(example, &[]);
         assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
         assert!(svg.ends_with("</svg>\n"));
@@ -144,11 +124,7 @@ fn an_svg_is_whole_and_refers_to_nothing() {
         for element in ["g", "text", "title", "style"] {
             let opened = svg.matches(&format!("<{element} ")).count()
                 + svg.matches(&format!("<{element}>")).count();
-            assert_eq!(
-                opened,
-                svg.matches(&format!("</{element}>")).count(),
-                "{element}"
-            );
+            assert_eq!(opened, svg.matches(&format!("</{element}>")).count(), "{element}");
         }
     }
 }

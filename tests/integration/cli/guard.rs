@@ -28,9 +28,7 @@ fn follow(folder: &Folder, help: &str) {
 /// Returns the message and the help of the only finding about a guard.
 fn found(folder: &Folder) -> (String, String) {
     let all = outdated(folder);
-    let [one] = all.as_slice() else {
-        panic!("{all:?}")
-    };
+    let [one] = all.as_slice() else { panic!("{all:?}") };
     one.clone()
 }
 
@@ -40,9 +38,7 @@ fn outdated(folder: &Folder) -> Vec<(String, String)> {
     let findings = report["findings"].as_array().unwrap().iter();
     let findings = findings.filter(|it| it["rule"] == "outdated-guard");
     let text = |it: &serde_json::Value| it.as_str().unwrap().to_owned();
-    findings
-        .map(|it| (text(&it["message"]), text(&it["help"])))
-        .collect()
+    findings.map(|it| (text(&it["message"]), text(&it["help"]))).collect()
 }
 
 #[test]
@@ -66,44 +62,24 @@ fn without_writers_everyone_may_write() {
     let run = folder.run(&["guard", "west"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"note: without `--writers`, the policy accepts Peers from every user with the right to write them");
-    assert_contains(
-        &run.stdout,
-        "    - name: isWriter\n      expression: 'true'\n",
-    );
+    assert_contains(&run.stdout, "    - name: isWriter\n      expression: 'true'\n");
     assert_contains(&run.stdout, "validationActions: [\"Deny\"]\n");
     let warning = folder.run(&["guard", "west", "--warn", "--writers", WRITERS]);
-    assert_contains(
-        &warning.stdout,
-        "validationActions: [\"Warn\", \"Audit\"]\n",
-    );
+    assert_contains(&warning.stdout, "validationActions: [\"Warn\", \"Audit\"]\n");
 }
 
 #[test]
 fn an_account_that_delivers_cannot_write_allowed_peers() {
     let folder = example("quickstart");
     let guard = |writers: &str, others: &str, peer: &str| {
-        let options = [
-            "--writers",
-            writers,
-            "--allow-peer",
-            peer,
-            "--allow-peer-writers",
-            others,
-        ];
+        let options = ["--writers", writers, "--allow-peer", peer, "--allow-peer-writers", others];
         folder.run(&[&["guard", "west"][..], &options].concat())
     };
     let run = guard(WRITERS, "ada", "laptop=10.9.0.7/32,10.9.1.0/24");
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert_contains(
-        &run.stdout,
-        "\"laptop\": [\"10.9.0.7/32\", \"10.9.1.0/24\"]",
-    );
+    assert_contains(&run.stdout, "\"laptop\": [\"10.9.0.7/32\", \"10.9.1.0/24\"]");
     insta::assert_snapshot!(run.stderr, @"note: a Peer of `--allow-peer` may have no endpoint; until it connects, Kilo does not apply later changes of other Peers");
-    let run = guard(
-        WRITERS,
-        "group:system:serviceaccounts",
-        "laptop=10.9.0.7/32",
-    );
+    let run = guard(WRITERS, "group:system:serviceaccounts", "laptop=10.9.0.7/32");
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"error: `system:serviceaccount:flux-system:clustermesh` is in `--writers` and in `--allow-peer-writers`: who changes the repository could replace the key of an allowed Peer; give these Peers other writers");
     let run = guard(WRITERS, "ada", "quickstart--east--x=10.9.0.7/32");
@@ -162,14 +138,8 @@ fn peers_that_would_be_refused_are_listed() {
     laptop: the Peer has no endpoint, so Kilo would not apply later changes of other Peers
     1 of 1 Peers would be refused in west
     ");
-    let allowed = [
-        "--writers",
-        WRITERS,
-        "--allow-peer",
-        "laptop=10.9.0.0/24",
-        "--allow-peer-writers",
-        "ada",
-    ];
+    let allowed =
+        ["--writers", WRITERS, "--allow-peer", "laptop=10.9.0.0/24", "--allow-peer-writers", "ada"];
     let run = folder.run(&[&laptop[..], &allowed].concat());
     assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
     let run = folder.run(&["guard", "west", "--peers", "west=laptop.yaml"]);
@@ -356,10 +326,7 @@ fn an_outdated_guard_is_reported() {
     guard();
     let good = folder.read("guards/west.yaml");
     let (policy, binding) = good.split_once("---\n").unwrap();
-    folder.write(
-        "guards/west.yaml",
-        format!("---\n{binding}---\n{policy}---\n"),
-    );
+    folder.write("guards/west.yaml", format!("---\n{binding}---\n{policy}---\n"));
     validated(0);
     folder.write("guards/west.yaml", "kind: ConfigMap\n");
     let wrong = validated(1);
@@ -427,11 +394,7 @@ fn allowed_peers_that_the_mesh_made_impossible_are_left_out() {
     let guard = folder.run(&options).stdout;
     folder.write("guards/west.yaml", &guard);
     assert_eq!(outdated(&folder), []);
-    folder.edit(
-        "mesh.yaml",
-        "- 10.0.1.0/24",
-        "- 10.0.1.0/24\n        - 10.9.0.0/24",
-    );
+    folder.edit("mesh.yaml", "- 10.0.1.0/24", "- 10.0.1.0/24\n        - 10.9.0.0/24");
     let (text, help) = found(&folder);
     insta::assert_snapshot!(text, @"the guard of west allows Peer `laptop`, but 10.9.0.7/32 overlaps 10.9.0.0/24 of east, so the Peer could receive packets for that cluster; allow ranges that no mesh declares");
     follow(&folder, &help);
@@ -441,15 +404,9 @@ fn allowed_peers_that_the_mesh_made_impossible_are_left_out() {
 #[test]
 fn decisions_that_no_option_can_have_are_asked_for_again() {
     let folder = example("quickstart");
-    let options = [
-        "--allow-peer",
-        "laptop=10.9.0.7/32",
-        "--allow-peer-writers",
-        "ada",
-    ];
-    let guard = folder
-        .run(&[&["guard", "west", "--writers", "flux"][..], &options].concat())
-        .stdout;
+    let options = ["--allow-peer", "laptop=10.9.0.7/32", "--allow-peer-writers", "ada"];
+    let guard =
+        folder.run(&[&["guard", "west", "--writers", "flux"][..], &options].concat()).stdout;
     for (from, to) in [
         (r#"[\"flux\"]"#, r#"[\"system:masters\"]"#),
         (r#"[\"flux\"]"#, r#"[\"flux\\u202e\"]"#),
@@ -483,11 +440,7 @@ fn guards_of_no_cluster_are_reported() {
     --> guards/wets.yaml
     help: did you mean `west`?
     ");
-    fs::rename(
-        folder.path("guards/wets.yaml"),
-        folder.path("guards/west.yml"),
-    )
-    .unwrap();
+    fs::rename(folder.path("guards/wets.yaml"), folder.path("guards/west.yml")).unwrap();
     insta::assert_snapshot!(validated(), @"
     warning[invalid-value]: not read: the guard of `west` must be called `west.yaml`
     --> guards/west.yml

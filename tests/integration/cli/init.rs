@@ -60,15 +60,9 @@ fn writes_what_is_not_there() {
     assert_eq!(run.code, 0);
     assert_eq!(folder.touches("."), before);
     assert!(run.stderr.starts_with("kept existing clustermesh.yaml\n"));
-    folder.write(
-        "clustermesh.yaml",
-        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n",
-    );
+    folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n");
     let run = folder.run(FLUX);
-    assert_contains(
-        &run.stdout,
-        "1. Add to `outputs` in your existing clustermesh.yaml:\n",
-    );
+    assert_contains(&run.stdout, "1. Add to `outputs` in your existing clustermesh.yaml:\n");
 }
 
 /// From an empty folder and two dumps to a clean check.
@@ -93,11 +87,7 @@ fn what_it_writes_works() {
             let run = folder.run(command);
             assert_eq!(run.code, 0, "{command:?}: {}{}", run.stdout, run.stderr);
         }
-        assert!(
-            folder.read(file).contains("clustermesh-west"),
-            "{}",
-            folder.read(file)
-        );
+        assert!(folder.read(file).contains("clustermesh-west"), "{}", folder.read(file));
     }
 }
 
@@ -106,10 +96,7 @@ fn what_it_writes_works() {
 fn its_mesh_is_valid() {
     let folder = Folder::empty();
     assert_eq!(folder.run(&["init"]).code, 0);
-    assert_eq!(
-        paths(&folder),
-        [".gitattributes", "clustermesh.yaml", "mesh.yaml"]
-    );
+    assert_eq!(paths(&folder), [".gitattributes", "clustermesh.yaml", "mesh.yaml"]);
     let run = folder.run(&["validate", "--output", "concise"]);
     let rules: BTreeSet<&str> = run
         .stdout
@@ -117,12 +104,7 @@ fn its_mesh_is_valid() {
         .filter_map(|line| line.split_once('[')?.1.split_once(']'))
         .map(|(rule, _)| rule)
         .collect();
-    assert_eq!(
-        rules,
-        BTreeSet::from(["missing-snapshot"]),
-        "{}",
-        run.stdout
-    );
+    assert_eq!(rules, BTreeSet::from(["missing-snapshot"]), "{}", run.stdout);
 }
 
 /// What users copy is what `init` writes for a cluster `west`.
@@ -130,14 +112,8 @@ fn its_mesh_is_valid() {
 fn the_gallery_is_what_users_copy() {
     let read = |text: &str| -> serde_json::Value { serde_yaml::from_str(text).unwrap() };
     for (template, copied) in [
-        (
-            "templates/gallery/flux-kustomization.yaml.j2",
-            "flux/peers-west.yaml",
-        ),
-        (
-            "templates/gallery/argocd-application.yaml.j2",
-            "argocd/application.yaml",
-        ),
+        ("templates/gallery/flux-kustomization.yaml.j2", "flux/peers-west.yaml"),
+        ("templates/gallery/argocd-application.yaml.j2", "argocd/application.yaml"),
     ] {
         let folder = Folder::mesh();
         let template = project().join(template);
@@ -234,10 +210,7 @@ fn paths_begin_at_the_root_of_the_repository() {
     fs::create_dir_all(folder.path("a\"b")).unwrap();
     let run = folder.run(&["-C", "a\"b", "init", "--gitops", "flux"]);
     assert_eq!(run.code, 2);
-    assert_contains(
-        &run.stderr,
-        "cannot be written into the files for Flux and Argo CD",
-    );
+    assert_contains(&run.stderr, "cannot be written into the files for Flux and Argo CD");
     for flag in ["--ci=github", "--pre-commit"] {
         let run = folder.run(&["-C", "net/mesh", "init", flag]);
         assert_eq!(run.code, 2);
@@ -282,8 +255,5 @@ fn workflows_are_pinned_and_have_few_rights() {
     }
     assert!(4 < pinned);
     let check = fs::read_to_string(project().join("templates/init/github-check.yml")).unwrap();
-    assert!(
-        !check.contains("secrets."),
-        "a stranger's pull request would see secrets"
-    );
+    assert!(!check.contains("secrets."), "a stranger's pull request would see secrets");
 }

@@ -151,11 +151,7 @@ fn markdown_has_the_tables() {
 #[test]
 fn the_paths_that_work_today_are_counted() {
     let folder = Folder::rendered();
-    folder.edit(
-        "rendered/west/prod--east.yaml",
-        "10.1.1.0/24",
-        "10.1.9.0/24",
-    );
+    folder.edit("rendered/west/prod--east.yaml", "10.1.1.0/24", "10.1.9.0/24");
     let run = folder.run(&["outage"]);
     insta::assert_snapshot!(run.stdout, @"
     mesh prod (mesh.yaml): 3 clusters, Peers from rendered
@@ -216,14 +212,7 @@ fn later_nodes_without_an_internal_address_lose_their_address() {
 #[test]
 fn unknown_parts_are_refused() {
     let folder = Folder::rendered();
-    let parts = [
-        "wets",
-        "west/n11",
-        "west/zzzzzz",
-        "west:x",
-        "198.51.100.0/24",
-        "west/\u{1b}[31m",
-    ];
+    let parts = ["wets", "west/n11", "west/zzzzzz", "west:x", "198.51.100.0/24", "west/\u{1b}[31m"];
     let refusals: Vec<String> = parts
         .iter()
         .map(|part| {

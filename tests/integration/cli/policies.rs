@@ -7,10 +7,7 @@ use crate::support::assert_contains;
 const HEAD: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: ClusterPolicy\nspec:\n";
 
 fn accept(folder: &Folder, cluster: &str, spec: &str) {
-    folder.write(
-        &format!("policies/{cluster}.yaml"),
-        format!("{HEAD}  {spec}\n"),
-    );
+    folder.write(&format!("policies/{cluster}.yaml"), format!("{HEAD}  {spec}\n"));
 }
 
 #[test]
@@ -28,12 +25,7 @@ fn a_refused_link_has_no_peers_on_either_side() {
     assert!(is_there("north/prod--west.yaml") && is_there("west/prod--north.yaml"));
     let run = folder.run(&["verify", "--output", "json"]);
     let json = run.json();
-    assert_eq!(
-        (run.code, &json["holds"]),
-        (0, &true.into()),
-        "{}",
-        run.stdout
-    );
+    assert_eq!((run.code, &json["holds"]), (0, &true.into()), "{}", run.stdout);
     let linked = json["pairings"].as_array().unwrap().iter();
     assert_eq!(linked.filter(|it| it["linked"] == true).count(), 4);
     let run = folder.run(&["trace", "east", "north"]);
@@ -58,11 +50,7 @@ fn diff_names_the_policy_as_the_cause() {
     assert_contains(&run.stdout, "acceptedClusters");
     assert_contains(&run.stdout, "policies/north.yaml:4");
     repository.commit();
-    accept(
-        &repository.folder,
-        "north",
-        "acceptedClusters: [west, east]",
-    );
+    accept(&repository.folder, "north", "acceptedClusters: [west, east]");
     let run = repository.diff(&[]);
     assert_contains(&run.stdout, "policies/north.yaml:4");
 }
@@ -70,39 +58,25 @@ fn diff_names_the_policy_as_the_cause() {
 #[test]
 fn ranges_must_be_accepted_by_mesh_and_policy() {
     let folder = Folder::mesh();
-    accept(
-        &folder,
-        "north",
-        "acceptedNetworks: [10.3.0.0/16, 10.103.0.0/24, 10.1.1.0/24]",
-    );
+    accept(&folder, "north", "acceptedNetworks: [10.3.0.0/16, 10.103.0.0/24, 10.1.1.0/24]");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_contains(&run.stderr, "notice[unaccepted-range]");
     assert_contains(&run.stderr, "policies/north.yaml:4");
     let peers = folder.read("rendered/north/prod--east.yaml");
-    assert!(
-        peers.contains("10.1.1.0/24") && !peers.contains("10.1.2.0/24"),
-        "{peers}"
-    );
+    assert!(peers.contains("10.1.1.0/24") && !peers.contains("10.1.2.0/24"), "{peers}");
     accept(&folder, "north", "localNetworks: [10.1.1.0/24]");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(
-        !folder
-            .read("rendered/north/prod--east.yaml")
-            .contains("10.1.1.0/24")
-    );
+    assert!(!folder.read("rendered/north/prod--east.yaml").contains("10.1.1.0/24"));
 }
 
 #[test]
 fn a_wrong_policy_stops_the_render() {
     let folder = Folder::mesh();
-    for spec in [
-        "acceptedClusters: [East]",
-        "acceptedNetwork: [10.0.0.0/8]",
-        "acceptedNetworks: []",
-        "[",
-    ] {
+    for spec in
+        ["acceptedClusters: [East]", "acceptedNetwork: [10.0.0.0/8]", "acceptedNetworks: []", "["]
+    {
         accept(&folder, "north", spec);
         let run = folder.run(&["render"]);
         assert_ne!(run.code, 0, "{spec}");
@@ -111,17 +85,11 @@ fn a_wrong_policy_stops_the_render() {
     }
     accept(&folder, "north", "acceptedClusters: [east, wets]");
     let run = folder.run(&["validate"]);
-    assert_contains(
-        &run.stdout,
-        "warning[unknown-cluster]: no mesh has a cluster `wets`",
-    );
+    assert_contains(&run.stdout, "warning[unknown-cluster]: no mesh has a cluster `wets`");
     assert_contains(&run.stdout, "did you mean `west`?");
     accept(&folder, "norths", "acceptedClusters: []");
     let run = folder.run(&["validate"]);
-    assert_contains(
-        &run.stdout,
-        "warning[unnamed-cluster]: no mesh contains a cluster `norths`",
-    );
+    assert_contains(&run.stdout, "warning[unnamed-cluster]: no mesh contains a cluster `norths`");
     assert_contains(&run.stdout, "did you mean `north`?");
     // Of many names, the first is reported, with the number of the others.
     let unknown: Vec<String> = (10..50).map(|it| format!("tenant-{it}")).collect();
@@ -129,22 +97,12 @@ fn a_wrong_policy_stops_the_render() {
         accept(&folder, name, "{}");
     }
     let names = unknown.join(", ");
-    accept(
-        &folder,
-        "north",
-        &format!("acceptedClusters: [east, west, {names}]"),
-    );
+    accept(&folder, "north", &format!("acceptedClusters: [east, west, {names}]"));
     let run = folder.run(&["validate"]);
     let warnings = run.stdout.matches("warning[").count();
     assert_eq!((run.code, warnings), (0, 2), "{}", run.stdout);
-    assert_contains(
-        &run.stdout,
-        "no mesh has a cluster `tenant-10` (and 39 more clusters)",
-    );
-    assert_contains(
-        &run.stdout,
-        "no mesh contains a cluster `norths` (and 40 more files)",
-    );
+    assert_contains(&run.stdout, "no mesh has a cluster `tenant-10` (and 39 more clusters)");
+    assert_contains(&run.stdout, "no mesh contains a cluster `norths` (and 40 more files)");
     folder.write(
         "clustermesh.yaml",
         "apiVersion: kilo-clustermesh.io/v1\nkind: Config\npolicies: polices\n",
@@ -200,14 +158,8 @@ fn policies_beside_a_mesh_elsewhere_are_read() {
     accept(&folder, "north", "acceptedClusters: []");
     std::fs::create_dir(folder.path("ci")).unwrap();
     let run = |command: &[&str]| {
-        let files = [
-            "--mesh",
-            "../mesh.yaml",
-            "--snapshots",
-            "../snapshots",
-            "--rendered",
-            "../rendered",
-        ];
+        let files =
+            ["--mesh", "../mesh.yaml", "--snapshots", "../snapshots", "--rendered", "../rendered"];
         folder.run(&[&["-C", "ci"], command, &files].concat())
     };
     let north = run(&["render", "--target", "north"]);
@@ -239,11 +191,7 @@ fn config_prints_where_a_default_comes_from() {
     let defaults = "spec:\n  defaults: { wireguardPort: 51871, granularity: Full }\n";
     folder.edit("mesh.yaml", "spec:\n", defaults);
     let subnet = "wireguardCIDR: 10.101.0.0/24";
-    folder.edit(
-        "mesh.yaml",
-        subnet,
-        &format!("{subnet}\n      wireguardPort: 51820"),
-    );
+    folder.edit("mesh.yaml", subnet, &format!("{subnet}\n      wireguardPort: 51820"));
     let run = folder.run(&["config"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let lines: Vec<String> = run
@@ -300,13 +248,7 @@ fn findings_about_a_refused_link_name_the_policy() {
     let refused = "has Peers with keys of east although `policies/north.yaml` refuses the link";
     assert_contains(&run.stdout, refused);
     assert_contains(&run.stdout, &format!("delete these Peers, or {accepting}"));
-    let both = [
-        "render",
-        "--allow-empty",
-        "east/north",
-        "--allow-empty",
-        "north/east",
-    ];
+    let both = ["render", "--allow-empty", "east/north", "--allow-empty", "north/east"];
     assert_eq!(folder.run(&both).code, 0);
     let run = folder.run(&["trace", "east", "north"]);
     assert_contains(&run.stdout, accepting);
@@ -326,11 +268,7 @@ fn findings_about_a_refused_link_name_the_policy() {
 #[test]
 fn findings_about_unaccepted_ranges_name_the_list() {
     let folder = Folder::rendered();
-    accept(
-        &folder,
-        "north",
-        "acceptedNetworks: [10.3.0.0/16, 10.103.0.0/24]",
-    );
+    accept(&folder, "north", "acceptedNetworks: [10.3.0.0/16, 10.103.0.0/24]");
     let accepting = "add ranges to `acceptedNetworks` in `policies/north.yaml` that contain all their addresses";
     let run = folder.run(&["render"]);
     assert_contains(&run.stderr, &format!("to keep them, {accepting}; if"));
@@ -351,25 +289,16 @@ fn findings_about_unaccepted_ranges_name_the_list() {
 #[test]
 fn config_prints_policies_and_groups_with_their_lines() {
     let folder = Folder::mesh();
-    accept(
-        &folder,
-        "north",
-        "{ acceptedClusters: [west], localNetworks: [192.168.1.0/24] }",
-    );
+    accept(&folder, "north", "{ acceptedClusters: [west], localNetworks: [192.168.1.0/24] }");
     accept(&folder, "west", "{}");
-    folder.edit(
-        "mesh.yaml",
-        "spec:\n",
-        "spec:\n  groups: { far: [north, west] }\n",
-    );
+    folder.edit("mesh.yaml", "spec:\n", "spec:\n  groups: { far: [north, west] }\n");
     let run = folder.run(&["config"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let lines = run.stdout.lines();
     let lines = lines
         .filter(|it| it.starts_with("policies") || it.starts_with("groups") || it.starts_with(' '));
-    let lines: Vec<String> = lines
-        .map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect();
+    let lines: Vec<String> =
+        lines.map(|it| it.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
     policies policies default
     policies.north.acceptedClusters west policies/north.yaml:4:23

@@ -28,11 +28,7 @@ fn at_terminal(folder: &Folder, variables: &[(&str, &str)], line: &str) -> Optio
     let output = Command::new("script")
         .args(["-qec", &line, "/dev/null"])
         .env_clear()
-        .envs([
-            ("PATH", "/usr/bin:/bin"),
-            ("TERM", "xterm"),
-            ("SHELL", "/bin/sh"),
-        ])
+        .envs([("PATH", "/usr/bin:/bin"), ("TERM", "xterm"), ("SHELL", "/bin/sh")])
         .envs(variables.iter().copied())
         .current_dir(folder.path(""))
         .stdin(Stdio::null())
@@ -40,20 +36,13 @@ fn at_terminal(folder: &Folder, variables: &[(&str, &str)], line: &str) -> Optio
     let Ok(output) = output.inspect_err(|_| eprintln!("SKIPPED: there is no `script`")) else {
         return None;
     };
-    Some(Shown {
-        text: String::from_utf8(output.stdout).unwrap(),
-        took: started.elapsed(),
-    })
+    Some(Shown { text: String::from_utf8(output.stdout).unwrap(), took: started.elapsed() })
 }
 
 /// Fails unless the line was shown and is gone at the end, and no mode of the terminal was changed.
 fn assert_erased(text: &str, line: &str) {
-    let (_, behind) = text
-        .rsplit_once(line)
-        .unwrap_or_else(|| panic!("no {line} in {text:?}"));
-    let erased = behind
-        .split('\r')
-        .any(|it| line.len() <= it.len() && it.trim().is_empty());
+    let (_, behind) = text.rsplit_once(line).unwrap_or_else(|| panic!("no {line} in {text:?}"));
+    let erased = behind.split('\r').any(|it| line.len() <= it.len() && it.trim().is_empty());
     assert!(erased, "{text:?}");
     assert!(!text.contains("\u{1b}[?"), "{text:?}");
 }
@@ -143,10 +132,8 @@ fn large(clusters: u8) -> Folder {
         .unwrap();
         let nodes = [1, 2].map(|number| {
             let mut node = node(1, number);
-            let (external, internal) = (
-                format!("198.18.{cluster}.{number}"),
-                format!("192.168.{cluster}.{number}"),
-            );
+            let (external, internal) =
+                (format!("198.18.{cluster}.{number}"), format!("192.168.{cluster}.{number}"));
             let mut key = [cluster; 32];
             key[0] = number;
             node["podCIDRs"] = json!([format!("10.{cluster}.{number}.0/24")]);

@@ -53,39 +53,24 @@ fn sh(folder: &Folder, arguments: &[&str]) -> Run {
 #[test]
 fn a_login_is_written_for_each_cluster() {
     let folder = folder(&["--peers"]);
-    let run = sh(
-        &folder,
-        &["login.sh", "-jobs", "east", "west=a=$(touch pwned)"],
-    );
+    let run = sh(&folder, &["login.sh", "-jobs", "east", "west=a=$(touch pwned)"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
     let file = folder.path("-jobs");
-    assert_eq!(
-        fs::metadata(&file).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let kubeconfig: Value = serde_yaml::from_str(&folder.read("-jobs")).unwrap();
-    assert_eq!(
-        kubeconfig["users"][1],
-        json!({"name": "west", "user": {"token": "to'ken"}})
-    );
+    assert_eq!(kubeconfig["users"][1], json!({"name": "west", "user": {"token": "to'ken"}}));
     let context = json!({"name": "west", "context": {"cluster": "west", "user": "west"}});
     assert_eq!(
         kubeconfig["contexts"],
         json!([{"name": "east", "context": {"cluster": "east", "user": "east"}}, context])
     );
     let cluster = &kubeconfig["clusters"][0]["cluster"];
-    assert_contains(
-        cluster["server"].as_str().unwrap(),
-        "https://it's $(touch pwned)",
-    );
+    assert_contains(cluster["server"].as_str().unwrap(), "https://it's $(touch pwned)");
     assert_eq!(cluster["certificate-authority-data"], "Q0E=");
     assert_eq!(cluster.as_object().unwrap().len(), 2);
     // The secret is in the file and nowhere else, and texts of clusters stay texts.
     let calls = folder.read("calls");
-    assert!(
-        !calls.contains("ken'") && !calls.contains("to'ken"),
-        "{calls}"
-    );
+    assert!(!calls.contains("ken'") && !calls.contains("to'ken"), "{calls}");
     assert!(!run.stderr.contains("to'ken"), "{}", run.stderr);
     assert!(!folder.path("pwned").exists());
     assert_contains(&calls, "--context=a=$(touch pwned) apply");
@@ -176,10 +161,7 @@ fn only_the_named_services_are_granted() {
         .map(|it| json!([it["metadata"]["namespace"], it["rules"]]))
         .collect();
     let rule = |name| json!([{ "apiGroups": [""], "resources": ["services"], "resourceNames": [name], "verbs": ["get"] }]);
-    assert_eq!(
-        json!(rules),
-        json!([["1", rule("no")], ["shop", rule("web")]])
-    );
+    assert_eq!(json!(rules), json!([["1", rule("no")], ["shop", rule("web")]]));
     let refusal = |arguments: &[&str]| {
         let arguments = [&["rbac", "--services"], arguments].concat();
         folder.refusal(2, |it| it.run(&arguments))

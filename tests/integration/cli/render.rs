@@ -102,10 +102,8 @@ fn touches_only_what_changed() {
     12 Peers in 3 targets
     ");
     let after = folder.touches("rendered");
-    let changed: Vec<&String> = after
-        .keys()
-        .filter(|it| after.get(*it) != before.get(*it))
-        .collect();
+    let changed: Vec<&String> =
+        after.keys().filter(|it| after.get(*it) != before.get(*it)).collect();
     assert_eq!(changed, ["north/prod--east.yaml", "west/prod--east.yaml"]);
 }
 

@@ -28,8 +28,7 @@ impl Folder {
     }
 
     fn json(&self, arguments: &[&str]) -> Value {
-        self.run(&[arguments, &["--output", "json"]].concat())
-            .json()
+        self.run(&[arguments, &["--output", "json"]].concat()).json()
     }
 }
 
@@ -106,18 +105,13 @@ fn a_page_loads_nothing() {
         assert_eq!(page.matches("<script").count(), 1);
         assert!(values(page, "href").iter().all(|it| it.starts_with('#')));
     }
-    assert_contains(
-        &pages[0],
-        "onerror=alert(1)&gt;&quot; onclick=&#x27;x&#x27;",
-    );
+    assert_contains(&pages[0], "onerror=alert(1)&gt;&quot; onclick=&#x27;x&#x27;");
 }
 
 #[test]
 fn only_its_own_style_and_script_run() {
     let page = example("quickstart").page(&[]);
-    let policy = values(&page, "content")[0]
-        .replace("&#x27;", "'")
-        .replace("&#x2f;", "/");
+    let policy = values(&page, "content")[0].replace("&#x27;", "'").replace("&#x2f;", "/");
     let hash = |element: &str| {
         let text = between(&page, &format!("<{element}>"), &format!("</{element}>"));
         format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
@@ -155,41 +149,21 @@ fn the_figures_are_those_of_the_commands() {
     assert_contains(&part(&page, "verdict"), &sentence);
     let outage = folder.json(&["outage"]);
     let harmful = outage["single"]["harmful"].as_array().unwrap();
-    let parts: Vec<&str> = harmful
-        .iter()
-        .map(|it| it["part"].as_str().unwrap())
-        .collect();
+    let parts: Vec<&str> = harmful.iter().map(|it| it["part"].as_str().unwrap()).collect();
     let shown = values(&page, "data-part").into_iter();
-    assert_eq!(
-        shown
-            .map(|it| it.replace("&#x2f;", "/"))
-            .collect::<Vec<_>>(),
-        parts
-    );
+    assert_eq!(shown.map(|it| it.replace("&#x2f;", "/")).collect::<Vec<_>>(), parts);
     let first = part(&page, "loss-1");
-    assert_contains(
-        &first,
-        &format!("{} paths between other nodes end", harmful[0]["paths"]),
-    );
+    assert_contains(&first, &format!("{} paths between other nodes end", harmful[0]["paths"]));
     let expectations = proof["expectations"].as_array().unwrap().len();
-    assert_eq!(
-        page.matches("<details class=\"item\" id=\"expectation-")
-            .count(),
-        expectations
-    );
+    assert_eq!(page.matches("<details class=\"item\" id=\"expectation-").count(), expectations);
     let report = folder.json(&["validate"]);
     for finding in report["findings"].as_array().unwrap() {
-        assert_contains(
-            &page,
-            &format!("href=\"#rule-{}\"", finding["rule"].as_str().unwrap()),
-        );
+        assert_contains(&page, &format!("href=\"#rule-{}\"", finding["rule"].as_str().unwrap()));
     }
     let capacity = folder.json(&["capacity"]);
     let clusters = capacity["targets"].as_array().unwrap();
     assert_eq!(
-        between(&page, "id=\"load\"", "</section>")
-            .matches("<tr data")
-            .count(),
+        between(&page, "id=\"load\"", "</section>").matches("<tr data").count(),
         clusters.len()
     );
 }
@@ -200,11 +174,7 @@ fn a_refused_render_is_never_green() {
     let page = folder.page(&[]);
     assert_contains(&page, "class=\"verdict good\"");
     assert_contains(&part(&page, "first-step"), "Nothing to do.");
-    folder.edit(
-        "mesh.yaml",
-        "- name: east",
-        "- name: east\n      wireguardPort: 70000",
-    );
+    folder.edit("mesh.yaml", "- name: east", "- name: east\n      wireguardPort: 70000");
     let page = folder.page(&[]);
     assert_contains(&page, "class=\"verdict bad\"");
     assert_contains(&part(&page, "verdict"), "is refused because of 1 error");
@@ -249,10 +219,7 @@ fn a_change_is_summarized() {
     let page = folder.page(&["--against", "HEAD"]);
     let change = folder.json(&["diff", "--against", "HEAD"]);
     let summary = part(&page, "change-summary");
-    assert_contains(
-        &summary,
-        &format!("{} since HEAD: ", change["grade"].as_str().unwrap()),
-    );
+    assert_contains(&summary, &format!("{} since HEAD: ", change["grade"].as_str().unwrap()));
     assert_contains(&part(&page, "change"), "node east/n3 joined");
     let page = folder.page(&["--against", "nowhere"]);
     assert_contains(&part(&page, "change-summary"), "The change is unknown: ");

@@ -111,11 +111,7 @@ fn a_peer_s_numbers_are_those_that_an_api_server_stores() {
             "spec": spec,
         });
         let takes = |schema: &Value| violations(schema, &peer).is_empty();
-        assert_eq!(
-            (takes(&loose), takes(&strict)),
-            (is_stored, is_usable),
-            "{peer}"
-        );
+        assert_eq!((takes(&loose), takes(&strict)), (is_stored, is_usable), "{peer}");
     }
 }
 
@@ -130,10 +126,7 @@ fn needs_no_config_that_is_right() {
 fn does_not_mind_a_reader_who_has_gone() {
     let folder = Folder::empty();
     let mut command = super::render::target::command(&folder, &["schema", "mesh"]);
-    let output = command
-        .stdout(super::render::target::broken())
-        .output()
-        .unwrap();
+    let output = command.stdout(super::render::target::broken()).output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     assert_eq!(output.status.code(), Some(0));
 }
@@ -147,11 +140,7 @@ fn describes_every_field_of_a_report() {
     let wrong = Folder::mesh();
     wrong.edit("mesh.yaml", "name: north", "name: east");
     wrong.edit("mesh.yaml", "10.102.0.0/24", "10.102.0.9/33");
-    wrong.edit(
-        "mesh.yaml",
-        "wireguardCIDR: 10.103",
-        "wireguardCidr: 10.103",
-    );
+    wrong.edit("mesh.yaml", "wireguardCIDR: 10.103", "wireguardCidr: 10.103");
     let nodes = Folder::mesh();
     let mut bare = node(1, 1);
     bare["annotations"] = json!({});
@@ -190,23 +179,13 @@ fn describes_every_field_of_a_trace() {
     let schema = closed(schema(&["trace"]));
     let sound = Folder::rendered();
     let balanced = Folder::rendered();
-    balanced.edit(
-        "rendered/west/prod--east.yaml",
-        "198.18.113.11",
-        "198.18.9.9",
-    );
+    balanced.edit("rendered/west/prod--east.yaml", "198.18.113.11", "198.18.9.9");
     let cut = Folder::rendered();
-    cut.edit(
-        "rendered/west/prod--east.yaml",
-        "10.1.1.0/24",
-        "10.1.9.0/24",
-    );
+    cut.edit("rendered/west/prod--east.yaml", "10.1.1.0/24", "10.1.9.0/24");
     let lines = "west 10.1.1.2:443\nwest 10.99.9.9\n";
     let batch = sound.run_with_input(&["trace", "--batch"], lines).stdout;
-    let mut traces: Vec<Value> = batch
-        .lines()
-        .map(|it| serde_json::from_str(it).unwrap())
-        .collect();
+    let mut traces: Vec<Value> =
+        batch.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
     for folder in [sound, balanced, cut] {
         let run = folder.run(&["trace", "west/n1", "east/n1", "--output", "json"]);
         traces.push(run.json());
@@ -234,17 +213,9 @@ fn describes_every_field_of_a_trace() {
         }
     }
     for (part, fields) in fields {
-        let part = if part.is_empty() {
-            &schema
-        } else {
-            &schema["$defs"][part]
-        };
-        let known: BTreeSet<String> = part["properties"]
-            .as_object()
-            .unwrap()
-            .keys()
-            .cloned()
-            .collect();
+        let part = if part.is_empty() { &schema } else { &schema["$defs"][part] };
+        let known: BTreeSet<String> =
+            part["properties"].as_object().unwrap().keys().cloned().collect();
         assert_eq!(fields, known);
     }
 }
@@ -298,19 +269,11 @@ fn describes_every_field_of_a_verification() {
     mirror_a_service(&folder);
     folder.keep("west", &location(vec![node(3, 1), node(3, 2)]));
     assert_eq!(folder.run(&["render"]).code, 0);
-    folder.edit(
-        "rendered/west/prod--east.yaml",
-        "10.1.1.0/24",
-        "10.1.9.0/24",
-    );
+    folder.edit("rendered/west/prod--east.yaml", "10.1.1.0/24", "10.1.9.0/24");
     // What was rendered before still leads to these nodes.
     let wireguard = "wireguardCIDR: 10.102.0.0/24";
     let selector = "nodeSelector: { matchLabels: { mesh: 'yes' } }";
-    folder.edit(
-        "mesh.yaml",
-        wireguard,
-        &format!("{wireguard}\n      {selector}"),
-    );
+    folder.edit("mesh.yaml", wireguard, &format!("{wireguard}\n      {selector}"));
     let expectations = "\
 apiVersion: kilo-clustermesh.io/v1
 kind: Expectations
@@ -321,14 +284,8 @@ spec:
     - { from: { cluster: west }, to: { cluster: north }, class: Pod, expect: Deny }
 ";
     folder.write("expectations.yaml", expectations);
-    let run = folder.run(&[
-        "verify",
-        "--assume-hostile",
-        "east",
-        "--undeclared",
-        "--output",
-        "json",
-    ]);
+    let run =
+        folder.run(&["verify", "--assume-hostile", "east", "--undeclared", "--output", "json"]);
     let verification = run.json();
     assert_eq!(violations(&schema, &verification), [""; 0]);
     let first = |pointer: &str| {
@@ -354,11 +311,7 @@ spec:
         ("Joiner", "/waiting/0"),
     ];
     for (part, pointer) in parts {
-        let described = if part.is_empty() {
-            &schema
-        } else {
-            &schema["$defs"][part]
-        };
+        let described = if part.is_empty() { &schema } else { &schema["$defs"][part] };
         let known = described["properties"].as_object().unwrap().keys();
         let written = first(pointer).as_object().unwrap().keys();
         assert!(known.eq(written), "{part}: {:#}", first(pointer));

@@ -80,11 +80,7 @@ fn the_last_service_leaves_an_empty_folder() {
     kind: Kustomization
     resources: []
     ");
-    assert!(
-        !folder
-            .path("rendered-services/east/shop--west.yaml")
-            .exists()
-    );
+    assert!(!folder.path("rendered-services/east/shop--west.yaml").exists());
     // A cluster that accepts none has no folder.
     folder.edit("mesh.yaml", "      acceptedServices: [shop]\n", "");
     let run = folder.run(&["render"]);
@@ -154,20 +150,9 @@ fn what_a_cluster_has_stops_no_render() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let text = folder.read("rendered-services/east/shop--west.yaml");
-    assert!(
-        text.contains("10.96.0.20") && !text.contains("west-db"),
-        "{text}"
-    );
-    folder.edit(
-        "mesh.yaml",
-        "clusterIPs: [10.96.0.20]",
-        "clusterIPs: [10.96.0.99]",
-    );
-    folder.edit(
-        "mesh.yaml",
-        "as: { name: west-db }",
-        "as: { name: db-of-west }",
-    );
+    assert!(text.contains("10.96.0.20") && !text.contains("west-db"), "{text}");
+    folder.edit("mesh.yaml", "clusterIPs: [10.96.0.20]", "clusterIPs: [10.96.0.99]");
+    folder.edit("mesh.yaml", "as: { name: west-db }", "as: { name: db-of-west }");
     let run = folder.run(&["validate"]);
     insta::assert_snapshot!(run.stdout, @"
     error[missing-services]: east: the snapshot of Services lacks `shop/db-of-west`
@@ -232,11 +217,7 @@ fn differences_are_listed_and_graded() {
     let repository = Repository::of(example());
     repository.commit();
     let folder = &repository.folder;
-    folder.edit(
-        "mesh.yaml",
-        "{ name: metrics, port: 9090 }",
-        "{ name: grpc, port: 9091 }",
-    );
+    folder.edit("mesh.yaml", "{ name: metrics, port: 9090 }", "{ name: grpc, port: 9091 }");
     folder.edit("mesh.yaml", "[10.96.0.21]", "[10.96.0.22]");
     let run = folder.run(&["diff"]);
     insta::assert_snapshot!(run.stdout, @"
@@ -407,24 +388,14 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
 #[test]
 fn files_that_no_render_wrote_are_mistakes() {
     let folder = example();
-    for file in [
-        "shop--zzz.yaml",
-        ".argocd-source.yaml",
-        "more/shop--zzz.yaml",
-    ] {
+    for file in ["shop--zzz.yaml", ".argocd-source.yaml", "more/shop--zzz.yaml"] {
         let path = format!("rendered-services/east/{file}");
         folder.write(&path, "kind: Service\n");
         let run = folder.run(&["validate"]);
         assert_eq!(run.code, 1, "{path}: {}", run.stdout);
-        assert!(
-            run.stdout.contains("is not from `render`"),
-            "{}",
-            run.stdout
-        );
+        assert!(run.stdout.contains("is not from `render`"), "{}", run.stdout);
         assert_eq!(folder.run(&["render", "--check"]).code, 1);
-        let path = folder
-            .path("rendered-services/east")
-            .join(file.split('/').next().unwrap());
+        let path = folder.path("rendered-services/east").join(file.split('/').next().unwrap());
         if path.is_dir() {
             std::fs::remove_dir_all(path).unwrap();
         } else {
@@ -432,21 +403,17 @@ fn files_that_no_render_wrote_are_mistakes() {
         }
         assert_eq!(folder.run(&["validate"]).code, 0);
     }
-    folder.write(
-        "rendered-services/west/kustomization.yaml",
-        "resources: [https://example.org/x]\n",
-    );
+    folder
+        .write("rendered-services/west/kustomization.yaml", "resources: [https://example.org/x]\n");
     assert_eq!(folder.run(&["validate"]).code, 1);
 }
 
 /// The name of the folder of Services follows from `rendered`, whose path can have more than one spelling.
 #[test]
 fn the_folder_is_beside_the_tree() {
-    for (rendered, services) in [
-        ("./out/peers/", Some("out/peers-services")),
-        ("a//b", Some("a/b-services")),
-        (".", None),
-    ] {
+    for (rendered, services) in
+        [("./out/peers/", Some("out/peers-services")), ("a//b", Some("a/b-services")), (".", None)]
+    {
         let folder = example();
         std::fs::remove_dir_all(folder.path("rendered")).unwrap();
         std::fs::remove_dir_all(folder.path("rendered-services")).unwrap();

@@ -27,10 +27,7 @@ fn refusal(dump: &str) -> String {
 #[test]
 fn writes_one_way_to_say_it() {
     let folder = Folder::empty();
-    folder.write(
-        "dump.json",
-        json!({ "kind": "NodeList", "items": [api_node(1, 1)] }).to_string(),
-    );
+    folder.write("dump.json", json!({ "kind": "NodeList", "items": [api_node(1, 1)] }).to_string());
     let run = folder.run(&["snapshot", "east", "--from", "dump.json"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
     insta::assert_snapshot!(run.stderr, @"snapshots/east.json: 1 node, written");
@@ -92,22 +89,14 @@ fn leaves_out_labels_that_change_nothing() {
     let run = folder.run_with_input(&FROM_INPUT, featured());
     assert_eq!(run.code, 0, "{}", run.stderr);
     let snapshot = read();
-    assert_eq!(
-        snapshot["droppedLabels"],
-        json!(["feature.node.kubernetes.io/"])
-    );
-    assert_eq!(
-        snapshot["nodes"][0]["labels"],
-        json!({ "example.org/zone": "a" })
-    );
+    assert_eq!(snapshot["droppedLabels"], json!(["feature.node.kubernetes.io/"]));
+    assert_eq!(snapshot["nodes"][0]["labels"], json!({ "example.org/zone": "a" }));
     let dropped = folder.read("snapshots/east.json");
 
     let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
     let set = |labels: &str| {
-        folder.write(
-            "clustermesh.yaml",
-            format!("{config}snapshot: {{ dropLabels: [{labels}] }}\n"),
-        );
+        folder
+            .write("clustermesh.yaml", format!("{config}snapshot: {{ dropLabels: [{labels}] }}\n"));
     };
     set("");
     let check = [&FROM_INPUT[..], &["--check"]].concat();
@@ -158,10 +147,7 @@ fn keeps_the_labels_that_a_mesh_uses() {
     ");
     assert_eq!(folder.run_with_input(&FROM_INPUT, featured()).code, 0);
     let snapshot: Value = serde_json::from_str(&folder.read("snapshots/east.json")).unwrap();
-    assert_eq!(
-        snapshot["nodes"][0]["labels"],
-        json!({ "example.org/zone": "a", key: "true" })
-    );
+    assert_eq!(snapshot["nodes"][0]["labels"], json!({ "example.org/zone": "a", key: "true" }));
     let dropped = json!(["feature.node.kubernetes.io/"]);
     assert_eq!(snapshot["droppedLabels"], dropped);
     let run = folder.run(&["render"]);
@@ -219,21 +205,12 @@ fn takes_every_form_of_a_dump() {
     folder.write("nodes.json", nodes.to_string());
     folder.write("list.json", serde_json::to_string_pretty(&list).unwrap());
     folder.write("nodes.yaml", serde_yaml::to_string(&nodes).unwrap());
-    folder.write(
-        "list.yaml",
-        format!("---\n{}", serde_yaml::to_string(&list).unwrap()),
-    );
+    folder.write("list.yaml", format!("---\n{}", serde_yaml::to_string(&list).unwrap()));
     folder.write("bom.json", format!("\u{feff}{nodes}"));
-    let said: Vec<String> = [
-        "nodes.json",
-        "list.json",
-        "nodes.yaml",
-        "list.yaml",
-        "bom.json",
-    ]
-    .iter()
-    .map(|file| folder.run(&["snapshot", "east", "--from", file]).stderr)
-    .collect();
+    let said: Vec<String> = ["nodes.json", "list.json", "nodes.yaml", "list.yaml", "bom.json"]
+        .iter()
+        .map(|file| folder.run(&["snapshot", "east", "--from", file]).stderr)
+        .collect();
     insta::assert_snapshot!(said.concat(), @"
     snapshots/east.json: 2 nodes, written
     snapshots/east.json: 2 nodes, unchanged
@@ -248,10 +225,7 @@ fn takes_a_single_node() {
     let folder = Folder::empty();
     let node = serde_yaml::to_string(&api_node(1, 1)).unwrap();
     let run = folder.run_with_input(&FROM_INPUT, &node);
-    assert_eq!(
-        (run.code, run.stderr.as_str()),
-        (0, "snapshots/east.json: 1 node, written\n")
-    );
+    assert_eq!((run.code, run.stderr.as_str()), (0, "snapshots/east.json: 1 node, written\n"));
 }
 
 #[test]
@@ -261,10 +235,7 @@ fn touches_nothing_that_is_the_same() {
     folder.run_with_input(&FROM_INPUT, &dump);
     let before = folder.touches(".");
     let run = folder.run_with_input(&FROM_INPUT, &dump);
-    assert_eq!(
-        (run.code, run.stderr.as_str()),
-        (0, "snapshots/east.json: 2 nodes, unchanged\n")
-    );
+    assert_eq!((run.code, run.stderr.as_str()), (0, "snapshots/east.json: 2 nodes, unchanged\n"));
     assert_eq!(folder.touches("."), before);
 }
 
@@ -279,12 +250,7 @@ fn does_not_mind_what_changes_all_the_time() {
             item["metadata"]["annotations"]["volumes.kubernetes.io/attached"] = json!(seen);
         }
         let run = folder.run_with_input(&FROM_INPUT, dump.to_string());
-        assert_eq!(
-            run.stderr.contains("unchanged"),
-            version == "2",
-            "{}",
-            run.stderr
-        );
+        assert_eq!(run.stderr.contains("unchanged"), version == "2", "{}", run.stderr);
     }
 }
 
@@ -370,10 +336,7 @@ fn makes_what_a_render_reads() {
     let folder = Folder::rendered();
     folder.run_with_input(&FROM_INPUT, list("List").to_string());
     let run = folder.run(&["render", "--check"]);
-    assert_eq!(
-        (run.code, run.stdout.as_str(), run.stderr.as_str()),
-        (0, "", "")
-    );
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (0, "", ""));
 }
 
 #[test]
@@ -410,10 +373,7 @@ fn refuses_an_empty_list() {
     let run = folder.run_with_input(&accepted, empty);
     assert_eq!(
         (run.code, run.stderr.as_str()),
-        (
-            0,
-            "snapshots/east.json: 0 nodes, 0 usable, written (+0 ~0 -2 nodes)\n"
-        )
+        (0, "snapshots/east.json: 0 nodes, 0 usable, written (+0 ~0 -2 nodes)\n")
     );
 }
 
@@ -469,8 +429,7 @@ fn writes_through_no_link() {
     let run = folder.run_with_input(&accepted, list("List").to_string());
     assert_eq!(run.code, 2);
     assert!(
-        run.stderr
-            .ends_with("`snapshots/east.json`: a symbolic link exists in its place\n"),
+        run.stderr.ends_with("`snapshots/east.json`: a symbolic link exists in its place\n"),
         "{}",
         run.stderr
     );
@@ -483,11 +442,6 @@ fn keeps_the_old_one_if_it_cannot_write() {
     folder.write("snapshots", "a file");
     let run = folder.run_with_input(&FROM_INPUT, list("List").to_string());
     assert_eq!(run.code, 2);
-    assert!(
-        run.stderr
-            .starts_with("error: cannot write `snapshots/east.json`"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.starts_with("error: cannot write `snapshots/east.json`"), "{}", run.stderr);
     assert_eq!(folder.read("snapshots"), "a file");
 }

@@ -37,10 +37,7 @@ fn dump(peers: &[(&str, u8, &[&str])]) -> String {
             })
         })
         .collect();
-    format!(
-        "{:#}\n",
-        json!({ "apiVersion": "v1", "items": items, "kind": "List" })
-    )
+    format!("{:#}\n", json!({ "apiVersion": "v1", "items": items, "kind": "List" }))
 }
 
 #[test]
@@ -73,11 +70,7 @@ fn tells_the_way_there_and_back() {
 #[test]
 fn tells_who_takes_it() {
     let folder = Folder::rendered();
-    folder.edit(
-        WEST_OF_EAST,
-        "\"10.1.2.0/24\"",
-        "\"10.1.2.0/24\"\n  - \"10.1.1.0/25\"",
-    );
+    folder.edit(WEST_OF_EAST, "\"10.1.2.0/24\"", "\"10.1.2.0/24\"\n  - \"10.1.1.0/25\"");
     let (code, text) = traced(&folder, &["10.3.1.7", "10.1.1.9"]);
     insta::assert_snapshot!(text, @r#"
     from a pod on west/n1 to a pod on east/n1
@@ -113,11 +106,7 @@ fn tells_that_nothing_takes_it() {
 #[test]
 fn tells_that_the_answer_does_not_get_back() {
     let folder = Folder::rendered();
-    folder.edit(
-        WEST_OF_EAST,
-        "\"10.1.2.0/24\"",
-        "\"10.1.2.0/24\"\n  - \"10.3.1.0/25\"",
-    );
+    folder.edit(WEST_OF_EAST, "\"10.1.2.0/24\"", "\"10.1.2.0/24\"\n  - \"10.3.1.0/25\"");
     let (code, text) = traced(&folder, &["west/n1", "east/n1"]);
     insta::assert_snapshot!(text, @r#"
     from a pod on west/n1 to a pod on east/n1
@@ -150,10 +139,7 @@ fn tells_that_the_answer_does_not_get_back() {
 #[test]
 fn takes_what_a_cluster_really_has() {
     let folder = Folder::rendered();
-    let peers = dump(&[
-        ("mine", 11, &["10.1.1.0/24"]),
-        ("other", 12, &["10.1.1.128/25"]),
-    ]);
+    let peers = dump(&[("mine", 11, &["10.1.1.0/24"]), ("other", 12, &["10.1.1.128/25"])]);
     folder.write("west.json", &peers);
     let arguments = ["west/n1", "east/10.1.1.200", "--peers", "west=west.json"];
     let (code, text) = traced(&folder, &arguments);
@@ -185,10 +171,8 @@ fn needs_no_tree_where_all_peers_are_given() {
 
     1 error
     ");
-    let (east, west) = (
-        ("east", 11, &["10.1.1.0/24"] as &[&str]),
-        ("west", 31, &["10.3.1.0/24"] as &[&str]),
-    );
+    let (east, west) =
+        (("east", 11, &["10.1.1.0/24"] as &[&str]), ("west", 31, &["10.3.1.0/24"] as &[&str]));
     folder.write("east.json", dump(&[west]));
     folder.write("north.json", dump(&[east, west]));
     folder.write("west.json", dump(&[east]));
@@ -333,10 +317,7 @@ fn picks_a_node_of_a_cluster_that_takes_part() {
     folder.keep("west", &[node(3, 1)]);
     let (code, text) = traced(&folder, &["west", "east"]);
     assert_eq!(code, 1, "{text}");
-    assert_contains(
-        &text,
-        "picked west/n1, the first node, because none takes part in the mesh",
-    );
+    assert_contains(&text, "picked west/n1, the first node, because none takes part in the mesh");
 }
 
 #[test]
@@ -470,10 +451,7 @@ fn a_batch_has_a_line_for_each_pair() {
     let run = |input: &str| {
         let run = folder.run_with_input(&["trace", "--batch"], input);
         assert_harmless(&run);
-        let lines = run
-            .stdout
-            .lines()
-            .map(|it| serde_json::from_str(it).unwrap());
+        let lines = run.stdout.lines().map(|it| serde_json::from_str(it).unwrap());
         (run.code, lines.collect::<Vec<Value>>())
     };
     let (code, lines) = run("# who reaches whom\n\nwest east\n  west/n1\t10.1.2.7:443  \n");
@@ -587,11 +565,8 @@ fn tells_what_cannot_be_read_and_goes_on() {
     );
     folder.write("rendered/west/README.md", "kind: Peer");
     #[cfg(unix)]
-    std::os::unix::fs::symlink(
-        folder.path("mesh.yaml"),
-        folder.path("rendered/west/link.yaml"),
-    )
-    .unwrap();
+    std::os::unix::fs::symlink(folder.path("mesh.yaml"), folder.path("rendered/west/link.yaml"))
+        .unwrap();
     let run = folder.run(&["trace", "west/n1", "east/n1"]);
     assert_harmless(&run);
     insta::assert_snapshot!(run.stderr, @"
@@ -643,11 +618,7 @@ fn the_book_shows_what_is_printed() {
 #[test]
 fn says_what_a_mesh_does_not_provide_for() {
     let folder = Folder::mesh();
-    folder.edit(
-        "mesh.yaml",
-        "spec:",
-        "spec:\n  topology: { mode: Hub, hubs: [east] }",
-    );
+    folder.edit("mesh.yaml", "spec:", "spec:\n  topology: { mode: Hub, hubs: [east] }");
     folder.edit(
         "mesh.yaml",
         "- name: west",

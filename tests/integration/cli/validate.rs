@@ -30,10 +30,7 @@ fn report(folder: &Folder, flags: &[&str]) -> (i32, Value) {
 fn has_nothing_to_tell_of_a_sound_mesh() {
     let run = Folder::mesh().run(&["validate"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
-    assert_eq!(
-        run.stderr,
-        "No problems found (3 clusters, 6 nodes, 12 Peers).\n"
-    );
+    assert_eq!(run.stderr, "No problems found (3 clusters, 6 nodes, 12 Peers).\n");
 }
 
 #[test]
@@ -137,9 +134,7 @@ fn tells_them_to_programs() {
 #[test]
 fn mistakes_of_people_and_of_nodes_are_reported_together() {
     let folder = wrong();
-    let second = MESH
-        .replace("name: prod", "name: more")
-        .replace("podCIDRs", "podCidrs");
+    let second = MESH.replace("name: prod", "name: more").replace("podCIDRs", "podCidrs");
     folder.write("more.yaml", second);
     let run = folder.run(&[
         "validate",
@@ -151,11 +146,8 @@ fn mistakes_of_people_and_of_nodes_are_reported_together() {
         "concise",
     ]);
     assert_eq!(run.code, 1);
-    let rules: Vec<&str> = run
-        .stdout
-        .lines()
-        .filter_map(|line| line.split_once('[')?.1.split(']').next())
-        .collect();
+    let rules: Vec<&str> =
+        run.stdout.lines().filter_map(|line| line.split_once('[')?.1.split(']').next()).collect();
     for rule in ["unknown-field", "invalid-public-key", "undeclared-pod-cidr"] {
         assert!(rules.contains(&rule), "{}", run.stdout);
     }
@@ -164,11 +156,9 @@ fn mistakes_of_people_and_of_nodes_are_reported_together() {
 #[test]
 fn fails_from_the_severity_that_was_asked_for() {
     let folder = wrong();
-    for (flags, code) in [
-        (&[][..], 0),
-        (&["--fail-on", "warning"], 1),
-        (&["--fail-on", "notice"], 1),
-    ] {
+    for (flags, code) in
+        [(&[][..], 0), (&["--fail-on", "warning"], 1), (&["--fail-on", "notice"], 1)]
+    {
         let run = folder.run(&[&["validate"], flags].concat());
         assert_eq!(run.code, code, "{flags:?}");
     }
@@ -180,23 +170,15 @@ fn what_cannot_be_parsed_is_no_answer() {
     folder.write("snapshots/west.json", "{");
     let (code, found) = report(&folder, &[]);
     assert_eq!(code, 2);
-    let rules: Vec<&str> = found["findings"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|it| it["rule"].as_str())
-        .collect();
+    let rules: Vec<&str> =
+        found["findings"].as_array().unwrap().iter().filter_map(|it| it["rule"].as_str()).collect();
     assert!(rules.contains(&"invalid-snapshot") && rules.contains(&"invalid-public-key"));
 }
 
 #[test]
 fn render_says_the_same() {
     let folder = wrong();
-    folder.edit(
-        "mesh.yaml",
-        "wireguardCIDR: 10.103.0.0/24",
-        "wireguardCIDR: 10.1.0.0/24",
-    );
+    folder.edit("mesh.yaml", "wireguardCIDR: 10.103.0.0/24", "wireguardCIDR: 10.1.0.0/24");
     let (code, found) = report(&folder, &[]);
     let run = folder.run(&["render"]);
     assert_eq!((code, run.code), (1, 1));
@@ -204,12 +186,7 @@ fn render_says_the_same() {
         let message = finding["message"].as_str().unwrap();
         // What follows from another finding is counted there.
         let is_listed = finding["cause"].is_null();
-        assert_eq!(
-            run.stderr.contains(message),
-            is_listed,
-            "{message}\n{}",
-            run.stderr
-        );
+        assert_eq!(run.stderr.contains(message), is_listed, "{message}\n{}", run.stderr);
     }
 }
 
@@ -230,12 +207,8 @@ fn counts_by_rule() {
     });
     assert_eq!(run.stdout, lines.collect::<String>());
     let (_, all) = report(&folder, &[]);
-    let total: u64 = found["rules"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| it["count"].as_u64().unwrap())
-        .sum();
+    let total: u64 =
+        found["rules"].as_array().unwrap().iter().map(|it| it["count"].as_u64().unwrap()).sum();
     assert_eq!(total, all["findings"].as_array().unwrap().len() as u64);
     let run = folder.run(&["validate", "--statistics", "--output", "sarif"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));

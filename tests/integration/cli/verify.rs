@@ -50,11 +50,7 @@ fn proves_what_is_rendered() {
 #[test]
 fn shows_the_smallest_packet_that_is_stolen() {
     let folder = Folder::rendered();
-    folder.edit(
-        WEST_OF_EAST,
-        "\"10.1.2.0/24\"",
-        "\"10.1.2.0/24\"\n  - \"10.1.1.0/25\"",
-    );
+    folder.edit(WEST_OF_EAST, "\"10.1.2.0/24\"", "\"10.1.2.0/24\"\n  - \"10.1.1.0/25\"");
     let (code, text) = verified(&folder, &[]);
     insta::assert_snapshot!(text, @r#"
     mesh prod (mesh.yaml): 3 clusters, Peers from rendered
@@ -85,11 +81,7 @@ fn shows_the_smallest_packet_that_is_stolen() {
 #[test]
 fn fails_where_more_is_reached_than_was_promised() {
     let folder = Folder::rendered();
-    folder.edit(
-        WEST_OF_EAST,
-        "\"10.1.2.0/24\"",
-        "\"10.1.2.0/24\"\n  - \"172.30.0.0/16\"",
-    );
+    folder.edit(WEST_OF_EAST, "\"10.1.2.0/24\"", "\"10.1.2.0/24\"\n  - \"172.30.0.0/16\"");
     let (code, text) = verified(&folder, &["--output", "json"]);
     let value: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(code, 1);
@@ -155,11 +147,7 @@ fn names_whoever_speaks_for_a_location() {
 #[test]
 fn fails_where_clusters_that_nothing_links_reach_each_other() {
     let folder = Folder::rendered();
-    folder.edit(
-        "mesh.yaml",
-        "spec:",
-        "spec:\n  topology: { mode: Hub, hubs: [east] }",
-    );
+    folder.edit("mesh.yaml", "spec:", "spec:\n  topology: { mode: Hub, hubs: [east] }");
     let (code, text) = verified(&folder, &["--output", "concise"]);
     insta::assert_snapshot!(text, @"
     error[outdated-tree] the rendered tree is not what `render` would write: 4 files differ (rendered/north/kustomization.yaml, rendered/north/prod--west.yaml, rendered/west/kustomization.yaml and 1 more), and `render` would refuse (lost-source)
@@ -173,9 +161,7 @@ fn fails_where_clusters_that_nothing_links_reach_each_other() {
 fn says_the_same_in_every_format() {
     let folder = Folder::rendered();
     folder.edit(WEST_OF_EAST, "10.1.1.0/24", "10.1.9.0/24");
-    for format in [
-        "human", "concise", "json", "sarif", "github", "gitlab", "markdown",
-    ] {
+    for format in ["human", "concise", "json", "sarif", "github", "gitlab", "markdown"] {
         let (code, text) = verified(&folder, &["--output", format]);
         assert_eq!(code, 1, "{format}");
         assert!(text.contains("no-route"), "{format}: {text}");
@@ -201,28 +187,16 @@ fn warns_of_a_peer_without_endpoint_and_names_what_waits_for_it() {
     let rendered =
         folder.read(WEST_OF_EAST) + "---\n" + &folder.read("rendered/west/prod--north.yaml");
     let about = |more: &str| {
-        folder.write(
-            "peers.yaml",
-            format!("{rendered}{}", client("laptop", 1, more)),
-        );
-        let (code, text) = verified(
-            &folder,
-            &["--peers", "west=peers.yaml", "--output", "concise"],
-        );
+        folder.write("peers.yaml", format!("{rendered}{}", client("laptop", 1, more)));
+        let (code, text) =
+            verified(&folder, &["--peers", "west=peers.yaml", "--output", "concise"]);
         assert_eq!(code, 0, "{text}");
-        let report = text
-            .lines()
-            .filter(|it| it.contains("[peer-without-endpoint]"));
-        report
-            .map(|it| it.split_once("] ").unwrap().1.to_owned())
-            .collect::<Vec<_>>()
+        let report = text.lines().filter(|it| it.contains("[peer-without-endpoint]"));
+        report.map(|it| it.split_once("] ").unwrap().1.to_owned()).collect::<Vec<_>>()
     };
     insta::assert_snapshot!(about("").join("\n"), @"west: the Peer laptop has no endpoint: until it connects, WireGuard does not get changes of 4 Peers (prod--east--n1, prod--east--n2, prod--north--n1 and 1 more) and of 2 nodes of west (n1, n2)");
     insta::assert_snapshot!(about("  persistentKeepalive: 25\n").join("\n"), @"west: the Peer laptop has no endpoint: until it connects, WireGuard does not get changes of 4 Peers (prod--east--n1, prod--east--n2, prod--north--n1 and 1 more) and of 2 nodes of west (n1, n2)");
-    assert_eq!(
-        about(&format!("{PLACEHOLDER}  persistentKeepalive: 25\n")),
-        [""; 0]
-    );
+    assert_eq!(about(&format!("{PLACEHOLDER}  persistentKeepalive: 25\n")), [""; 0]);
     // Without a keepalive it is worse than no endpoint.
     for zero in ["", "  persistentKeepalive: 0\n"] {
         insta::allow_duplicates! {
@@ -291,10 +265,7 @@ fn tells_of_a_rendered_tree_without_endpoints() {
     let run = folder.run(&["validate", "--output", "concise"]);
     insta::assert_snapshot!(run.stdout, @"rendered/west/prod--east.yaml:9:9: warning[peer-without-endpoint] west: `prod--east--n1` has no endpoint: until it connects, Kilo does not apply later changes of Peers and nodes");
     let placeholder = "  endpoint:\n    dnsOrIP:\n      ip: \"192.0.2.1\"\n    port: 9\n";
-    folder.write(
-        WEST_OF_EAST,
-        format!("{}{placeholder}{}", &text[..start], &text[end..]),
-    );
+    folder.write(WEST_OF_EAST, format!("{}{placeholder}{}", &text[..start], &text[end..]));
     let run = folder.run(&["validate", "--output", "concise"]);
     insta::assert_snapshot!(run.stdout, @"rendered/west/prod--east.yaml:9:9: warning[peer-without-endpoint] west: `prod--east--n1` has the placeholder 192.0.2.1:9 as endpoint, but no `persistentKeepalive`: Kilo resets its tunnel with every pass");
     let run = folder.run(&["verify", "--output", "concise"]);
@@ -315,9 +286,7 @@ fn warns_of_two_peers_with_one_key_and_says_how_to_part_them() {
     assert_ne!(anchor, first);
     folder.write("peers.yaml", format!("{of_east}---\n{rest}---\n{anchor}"));
     let (_, text) = verified(&folder, &["--peers", "west=peers.yaml"]);
-    let report = text
-        .split("warning[")
-        .find(|it| it.starts_with("twin-peers"));
+    let report = text.split("warning[").find(|it| it.starts_with("twin-peers"));
     insta::assert_snapshot!(report.unwrap_or_default(), @r#"
     twin-peers]: west: the Peers prod--east--anchor, prod--east--n1 have the same key: deleting one of them removes the tunnel until the agents' next resync (8 minutes measured)
       --> peers.yaml:92:14
@@ -431,10 +400,7 @@ fn listed(change: impl Fn(&Folder, &str)) -> Vec<String> {
 fn a_cluster_whose_peers_are_missing_everywhere_is_one_finding() {
     let listed = listed(|folder, path| fs::remove_file(folder.path(path)).unwrap());
     assert_eq!(listed.len(), 1, "{listed:#?}");
-    assert!(
-        listed[0].starts_with("error[no-route] north: "),
-        "{listed:#?}"
-    );
+    assert!(listed[0].starts_with("error[no-route] north: "), "{listed:#?}");
     let all = "(north → east, west → east; to pods of east/n1, pods of east/n2) (1 other finding \
                follows from it)";
     assert!(listed[0].ends_with(all), "{listed:#?}");
@@ -445,14 +411,8 @@ fn a_key_that_is_wrong_everywhere_is_one_finding() {
     let key = STANDARD.encode([11; 32]);
     let listed = listed(|folder, path| folder.edit(path, &key, &STANDARD.encode([99; 32])));
     assert_eq!(listed.len(), 1, "{listed:#?}");
-    assert!(
-        listed[0].contains("error[unknown-key] north: "),
-        "{listed:#?}"
-    );
-    assert!(
-        listed[0].ends_with(" (3 other findings follow from it)"),
-        "{listed:#?}"
-    );
+    assert!(listed[0].contains("error[unknown-key] north: "), "{listed:#?}");
+    assert!(listed[0].ends_with(" (3 other findings follow from it)"), "{listed:#?}");
 }
 
 #[test]
@@ -520,10 +480,7 @@ fn lists_undeclared_paths_by_range() {
     let (_, text) = verified(&folder, &[]);
     assert_contains(&text, "also work (list them with `--undeclared`)");
     let (_, text) = verified(&folder, &["--undeclared", "--output", "markdown"]);
-    assert_contains(
-        &text,
-        "\n| FROM | TO | PATH | RANGE | OWNER | DECLARED | PAIRS |\n",
-    );
+    assert_contains(&text, "\n| FROM | TO | PATH | RANGE | OWNER | DECLARED | PAIRS |\n");
     let (_, text) = verified(&folder, &["--undeclared", "--output", "json"]);
     let written: Value = serde_json::from_str(&text).unwrap();
     let path = json!({
@@ -540,15 +497,8 @@ fn peers_of_a_source_that_left_the_mesh_are_one_finding_for_each_target() {
     folder.edit("mesh.yaml", NORTH, "");
     let run = folder.run(&["verify", "--output", "concise"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
-    assert_contains(
-        &run.stdout,
-        "and `render` would refuse (lost-source, lost-target)",
-    );
-    let lines: Vec<&str> = run
-        .stdout
-        .lines()
-        .filter(|it| it.contains("[outside-peer]"))
-        .collect();
+    assert_contains(&run.stdout, "and `render` would refuse (lost-source, lost-target)");
+    let lines: Vec<&str> = run.stdout.lines().filter(|it| it.contains("[outside-peer]")).collect();
     assert_eq!(lines.len(), 2, "{lines:#?}");
     let message = "the keys of 2 Peers of prod--north belong to no node of any cluster: \
                    prod--north--n1, prod--north--n2";
@@ -561,11 +511,7 @@ fn a_missing_tree_is_reported_to_programs_too() {
     for format in ["json", "sarif", "gitlab", "concise"] {
         let run = folder.run(&["verify", "--output", format]);
         assert_eq!(run.code, 2, "{format}: {}", run.stderr);
-        assert!(
-            run.stdout.contains("does not exist"),
-            "{format}: {}",
-            run.stdout
-        );
+        assert!(run.stdout.contains("does not exist"), "{format}: {}", run.stdout);
         if format != "concise" {
             let report = run.json();
             assert!(!report.is_null(), "{format}");
@@ -580,10 +526,7 @@ fn a_mistake_in_the_mesh_is_reported_without_what_follows_from_it() {
     let wrong = "      granularity: full\n      wireguardCIDR:";
     folder.write("mesh.yaml", mesh.replace("      wireguardCIDR:", wrong));
     let (code, text) = verified(&folder, &[]);
-    assert_contains(
-        &text,
-        "error[invalid-value]: `granularity` cannot be `full`",
-    );
+    assert_contains(&text, "error[invalid-value]: `granularity` cannot be `full`");
     assert!(!text.contains("nothing-proved"), "{text}");
     assert_eq!(code, 1);
 }
@@ -592,10 +535,7 @@ fn a_mistake_in_the_mesh_is_reported_without_what_follows_from_it() {
 #[test]
 fn a_missing_snapshot_is_an_error() {
     let folder = Folder::rendered();
-    assert_eq!(
-        folder.run(&["verify", "--output", "json"]).json()["holds"],
-        true
-    );
+    assert_eq!(folder.run(&["verify", "--output", "json"]).json()["holds"], true);
     fs::remove_file(folder.path("snapshots/north.json")).unwrap();
     for format in ["human", "json", "sarif", "markdown"] {
         let run = folder.run(&["verify", "--output", format]);
@@ -609,12 +549,7 @@ fn a_missing_snapshot_is_an_error() {
     let last = " 1 cluster was not checked, because its snapshot is missing or cannot be read.\n";
     for format in ["human", "markdown"] {
         let text = folder.run(&["verify", "--output", format]).stdout;
-        assert!(
-            text.replace('\n', " ")
-                .trim_end()
-                .ends_with(last.trim_end()),
-            "{text}"
-        );
+        assert!(text.replace('\n', " ").trim_end().ends_with(last.trim_end()), "{text}");
     }
     // Others that lead to no node are reported.
     folder.write("rendered/west/laptop.yaml", client("laptop", 0x49, ""));
@@ -635,18 +570,8 @@ fn a_missing_snapshot_is_an_error() {
     );
     folder.keep("west", &[node(3, 1), node(3, 2)]);
     // The entry names the cluster, but it exchanges no Peers yet.
-    folder.edit(
-        "mesh.yaml",
-        "- name: north",
-        "- name: north\n      state: Joining",
-    );
-    let run = folder.run(&[
-        "render",
-        "--allow-empty",
-        "*/north",
-        "--allow-empty",
-        "north",
-    ]);
+    folder.edit("mesh.yaml", "- name: north", "- name: north\n      state: Joining");
+    let run = folder.run(&["render", "--allow-empty", "*/north", "--allow-empty", "north"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(verified(&folder, &[]).0, 0);
 }
@@ -658,10 +583,7 @@ fn the_first_line_is_about_what_was_read() {
         let (_, text) = verified(&folder, arguments);
         text.lines().next().unwrap_or_default().to_owned()
     };
-    assert_eq!(
-        first(&[]),
-        "mesh prod (mesh.yaml): 3 clusters, Peers from rendered"
-    );
+    assert_eq!(first(&[]), "mesh prod (mesh.yaml): 3 clusters, Peers from rendered");
     folder.write("east.yaml", folder.read("rendered/east/prod--west.yaml"));
     assert_eq!(
         first(&["--peers", "east=east.yaml"]),

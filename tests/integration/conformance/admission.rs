@@ -11,14 +11,10 @@ use clustermesh::wireguard::{Endpoint, Host, Keepalive, PublicKey};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-const WEBHOOK: &str = include_str!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/vectors/kilo-peer-admission.json"
-));
-const OPERATOR: &str = include_str!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/vectors/operator.json"
-));
+const WEBHOOK: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/kilo-peer-admission.json"));
+const OPERATOR: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/operator.json"));
 
 /// The message of the webhook for a failed rule, and the rule; the first failure counts.
 const MESSAGES: [(&str, &str); 10] = [
@@ -105,23 +101,11 @@ fn translates_as_the_agent_does() {
         let texts: Vec<String> = ours.allowed_ips.iter().map(AllowedIp::to_string).collect();
         let endpoint = ours.endpoint.as_ref().map(ToString::to_string);
         assert_eq!(json!(texts), theirs["allowedIPs"], "{case:#}");
-        assert_eq!(
-            json!(STANDARD.encode(ours.key)),
-            theirs["publicKey"],
-            "{case:#}"
-        );
-        assert_eq!(
-            json!(endpoint.unwrap_or_default()),
-            theirs["endpoint"],
-            "{case:#}"
-        );
+        assert_eq!(json!(STANDARD.encode(ours.key)), theirs["publicKey"], "{case:#}");
+        assert_eq!(json!(endpoint.unwrap_or_default()), theirs["endpoint"], "{case:#}");
         assert_eq!(json!(ours.is_ready()), theirs["ready"], "{case:#}");
         let keepalive = ours.keepalive.map_or(0, std::num::NonZeroU64::get);
-        assert_eq!(
-            json!(keepalive),
-            theirs["persistentKeepaliveSeconds"],
-            "{case:#}"
-        );
+        assert_eq!(json!(keepalive), theirs["persistentKeepaliveSeconds"], "{case:#}");
         let secret = theirs.get("presharedKey").and_then(Value::as_str);
         assert_eq!(ours.preshared_key.is_some(), secret.is_some(), "{case:#}");
     }
@@ -142,9 +126,8 @@ fn stores_what_the_schema_takes() {
 fn agrees_with_the_operators_tests() {
     let file: Value = serde_json::from_str(OPERATOR).unwrap();
     let vectors = file["vectors"].as_array().unwrap().iter();
-    let cases: Vec<&Value> = vectors
-        .filter(|vector| vector["group"] == "kiloPeerValidation")
-        .collect();
+    let cases: Vec<&Value> =
+        vectors.filter(|vector| vector["group"] == "kiloPeerValidation").collect();
     assert_eq!(cases.len(), 11);
     for case in cases {
         let verdict = admit(&case["input"]["spec"]);
@@ -188,9 +171,7 @@ fn endpoint() -> impl Strategy<Value = Endpoint> {
         "[a-z0-9]{1,70}(\\.[a-z]([a-z-]{0,20}[a-z])?){0,4}".prop_map(Host::Dns),
     ];
     let endpoint = (host, any::<NonZeroU16>()).prop_map(|(host, port)| Endpoint { host, port });
-    endpoint.prop_filter("nobody can dial it", |endpoint| {
-        endpoint.host.check().is_ok()
-    })
+    endpoint.prop_filter("nobody can dial it", |endpoint| endpoint.host.check().is_ok())
 }
 
 prop_compose! {

@@ -28,12 +28,7 @@ struct Input {
 impl Input {
     fn new(scenario: &Scenario) -> Self {
         let list = json!({"kind": "List", "items": scenario.value["input"]["peers"]});
-        Self {
-            files: vec![AppliedFile::read(
-                &"peers.json".into(),
-                &list.to_string().into(),
-            )],
-        }
+        Self { files: vec![AppliedFile::read(&"peers.json".into(), &list.to_string().into())] }
     }
 
     fn model(&self, scenario: &Scenario) -> Model<'_> {
@@ -94,28 +89,17 @@ fn segments_are_those_of_the_topology() {
         assert!(!model.topology.is_exhausted);
         let name = |node: NodeId| model.topology.nodes[node].kilo.name.as_str();
         let theirs = scenario.value["expected"]["segments"].as_array().unwrap();
-        assert_eq!(
-            model.topology.segments.len(),
-            theirs.len(),
-            "{}",
-            scenario.name()
-        );
+        assert_eq!(model.topology.segments.len(), theirs.len(), "{}", scenario.name());
         for ((segment, ours), theirs) in model.topology.segments.numbered().zip(theirs) {
             let context = format!("{} {theirs:#} {ours:?}", scenario.name());
             let members: Vec<&str> = ours.members.iter().map(|it| name(*it)).collect();
             assert_eq!(json!(ours.key), theirs["location"], "{context}");
             assert_eq!(json!(members), theirs["hostnames"], "{context}");
             assert_eq!(name(ours.leader.node()), theirs["leader"], "{context}");
-            let address = ours
-                .wireguard_ip
-                .computed()
-                .map_or("<nil>".to_owned(), |it| it.to_string());
+            let address =
+                ours.wireguard_ip.computed().map_or("<nil>".to_owned(), |it| it.to_string());
             assert_eq!(address, theirs["wireguardIP"], "{context}");
-            assert_eq!(
-                json!(segment_ips(model, segment)),
-                theirs["allowedIPs"],
-                "{context}"
-            );
+            assert_eq!(json!(segment_ips(model, segment)), theirs["allowedIPs"], "{context}");
             let ranges = printed(&ours.location_ranges);
             assert_eq!(json!(ranges), theirs["allowedLocationIPs"], "{context}");
         }
@@ -153,11 +137,7 @@ fn every_node_is_configured_as_by_kilo() {
     let mut roaming = 0;
     each(|scenario, model| {
         let theirs = scenario.value["expected"]["perNode"].as_object().unwrap();
-        let counted = model
-            .topology
-            .nodes
-            .iter()
-            .filter(|it| it.segment.is_some());
+        let counted = model.topology.nodes.iter().filter(|it| it.segment.is_some());
         assert_eq!(counted.count(), theirs.len(), "{}", scenario.name());
         for (number, node) in model.topology.nodes.numbered() {
             let Some(segment) = node.segment else {
@@ -172,12 +152,8 @@ fn every_node_is_configured_as_by_kilo() {
             let mut ours = configuration(model, number, segment);
             let tunnels = model.configured(segment);
             let theirs = theirs["wireguardPeers"].as_array().unwrap();
-            for ((ours, theirs), tunnel) in ours
-                .as_array_mut()
-                .unwrap()
-                .iter_mut()
-                .zip(theirs)
-                .zip(tunnels)
+            for ((ours, theirs), tunnel) in
+                ours.as_array_mut().unwrap().iter_mut().zip(theirs).zip(tunnels)
             {
                 let roams = match tunnel {
                     Tunnel::Segment(other) => model.leader(other).kilo.keepalive != 0,
@@ -199,15 +175,12 @@ fn every_node_is_configured_as_by_kilo() {
 /// The owner of a range, computed only from the list that Kilo writes.
 fn written(peers: &[Value], own: &str, range: Cidr) -> Vec<String> {
     let has = |peer: &&Value| {
-        let mut ips = texts(&peer["allowedIPs"])
-            .into_iter()
-            .filter_map(|it| it.parse::<Cidr>().ok());
+        let mut ips =
+            texts(&peer["allowedIPs"]).into_iter().filter_map(|it| it.parse::<Cidr>().ok());
         ips.any(|it| it == range)
     };
     let others = peers.iter().filter(|it| it["publicKey"] != own).filter(has);
-    others
-        .map(|it| it["publicKey"].as_str().unwrap().to_owned())
-        .collect()
+    others.map(|it| it["publicKey"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -223,11 +196,8 @@ fn tables_follow_from_what_is_configured() {
             for slot in model.tunnels.ids() {
                 let (range, _) = model.tunnels.at(slot);
                 let theirs = written(peers, &own, range);
-                let context = format!(
-                    "{} {} {range} {theirs:?}",
-                    scenario.name(),
-                    leader.kilo.name
-                );
+                let context =
+                    format!("{} {} {range} {theirs:?}", scenario.name(), leader.kilo.name);
                 match model.holder(segment, slot) {
                     None => assert!(theirs.is_empty(), "{context}"),
                     Some(RangeHolder::Certain(claim)) => {
@@ -237,10 +207,7 @@ fn tables_follow_from_what_is_configured() {
                     }
                     Some(RangeHolder::Ambiguous(_)) => {
                         ambiguous += 1;
-                        assert!(
-                            1 < theirs.len() || theirs.iter().any(|it| twice(it)),
-                            "{context}"
-                        );
+                        assert!(1 < theirs.len() || theirs.iter().any(|it| twice(it)), "{context}");
                     }
                 }
             }
@@ -263,10 +230,7 @@ fn printed_route(route: &Route) -> String {
         RouteTable::Kilo => 1107,
     };
     let (gateway, source) = (or_dash(route.gateway), or_dash(route.source));
-    format!(
-        "{} via {gateway} dev {device} src {source} table {table}",
-        route.destination
-    )
+    format!("{} via {gateway} dev {device} src {source} table {table}", route.destination)
 }
 
 #[test]
@@ -290,10 +254,8 @@ fn routes_are_kilo_s() {
             let (of_nodes, of_peers) = theirs.split_at(own.len().min(theirs.len()));
             let own: Vec<String> = own.iter().map(printed_route).collect();
             assert_eq!(of_nodes, own, "{context}");
-            let destinations: Vec<&str> = of_peers
-                .iter()
-                .map(|it| it.split_once(' ').unwrap().0)
-                .collect();
+            let destinations: Vec<&str> =
+                of_peers.iter().map(|it| it.split_once(' ').unwrap().0).collect();
             let kept = model
                 .peers
                 .iter()

@@ -34,10 +34,8 @@ use peers::*;
 use run::*;
 use words::*;
 
-const OPERATOR: &str = include_str!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/vectors/operator.json"
-));
+const OPERATOR: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/operator.json"));
 
 /// The generation of the operator for each of the two forms of an entry.
 const FORMS: [(&str, &str); 2] = [("typed", "t3"), ("flat", "f1")];
@@ -45,20 +43,11 @@ const FORMS: [(&str, &str); 2] = [("typed", "t3"), ("flat", "f1")];
 /// The vectors in which we differ, and every reason why.
 const DIFFERENCES: &[(&str, &[Why])] = &[
     ("labels/mesh-b,cluster-x", &[Why::ManagedBy]),
-    (
-        "labels/mesh-name-too-long-for-a-label",
-        &[Why::UnusableName],
-    ),
+    ("labels/mesh-name-too-long-for-a-label", &[Why::UnusableName]),
     ("cidr/::ffff:10.0.0.0/104", &[Why::Mapped]),
     ("mesh/two-meshes-overlap", &[Why::Strangers]),
-    (
-        "mesh/same-name-different-cluster",
-        &[Why::OneClusterOneTruth],
-    ),
-    (
-        "mesh/same-name-inconsistent-ranges",
-        &[Why::OneClusterOneTruth],
-    ),
+    ("mesh/same-name-different-cluster", &[Why::OneClusterOneTruth]),
+    ("mesh/same-name-inconsistent-ranges", &[Why::OneClusterOneTruth]),
     ("mesh/tenant-vs-hub-of-other-mesh", &[Why::Strangers]),
     ("endpoint/ipv6-loopback", &[Why::Undialable]),
     ("endpoint/ipv6-zone", &[Why::NoDnsName]),
@@ -81,10 +70,7 @@ const DIFFERENCES: &[(&str, &[Why])] = &[
     ("dup/invalid-twice", &[Why::InvalidFirst]),
     ("dup/three-same", &[Why::RouteNotNode]),
     ("dup/mapped-v4", &[Why::InvalidFirst]),
-    (
-        "peer/dual-stack",
-        &[Why::SecondPodCidr, Why::FamilyOfTarget],
-    ),
+    ("peer/dual-stack", &[Why::SecondPodCidr, Why::FamilyOfTarget]),
     ("peer/podcidr-host-bits", &[Why::Canonical]),
     ("anchor/v6-pod-aggregate", &[Why::SecondPodCidr]),
     ("anchor/narrower-than-podcidr", &[Why::DisjointRanges]),
@@ -94,42 +80,18 @@ const DIFFERENCES: &[(&str, &[Why])] = &[
 
 /// Groups of vectors that do not apply to a program that only writes files.
 const ELSEWHERE: &[(&str, &str)] = &[
-    (
-        "transientReason",
-        "nothing waits here: who runs it again decides when",
-    ),
-    (
-        "requeue",
-        "nothing waits here: who runs it again decides when",
-    ),
+    ("transientReason", "nothing waits here: who runs it again decides when"),
+    ("requeue", "nothing waits here: who runs it again decides when"),
     (
         "bootstrapIncomplete",
         "a snapshot is whole or is not written; its guards have their own tests",
     ),
-    (
-        "peerDiff",
-        "the cluster's agent compares what is applied with what is there",
-    ),
-    (
-        "reconcilePeers",
-        "the cluster's agent creates, updates and prunes",
-    ),
-    (
-        "staleSourceSweep",
-        "the cluster's agent prunes what is no longer in the tree",
-    ),
-    (
-        "orphanMeshSweep",
-        "the cluster's agent prunes only what came from the tree",
-    ),
-    (
-        "discoveredEndpoints",
-        "what a target's nodes have seen is no input: weakness 8",
-    ),
-    (
-        "discoveredOverride",
-        "nothing replaces a declared endpoint: weakness 8",
-    ),
+    ("peerDiff", "the cluster's agent compares what is applied with what is there"),
+    ("reconcilePeers", "the cluster's agent creates, updates and prunes"),
+    ("staleSourceSweep", "the cluster's agent prunes what is no longer in the tree"),
+    ("orphanMeshSweep", "the cluster's agent prunes only what came from the tree"),
+    ("discoveredEndpoints", "what a target's nodes have seen is no input: weakness 8"),
+    ("discoveredOverride", "nothing replaces a declared endpoint: weakness 8"),
     ("kiloPeerValidation", "tested in admission.rs"),
 ];
 
@@ -245,13 +207,8 @@ groups! {
 #[test]
 fn every_group_is_tested_or_has_a_reason_not_to_be() {
     let vectors = vectors();
-    let found: BTreeSet<&str> = vectors
-        .iter()
-        .map(|it| it.0["group"].as_str().unwrap())
-        .collect();
-    let known = TESTED
-        .iter()
-        .chain(ELSEWHERE.iter().map(|(group, _)| group));
+    let found: BTreeSet<&str> = vectors.iter().map(|it| it.0["group"].as_str().unwrap()).collect();
+    let known = TESTED.iter().chain(ELSEWHERE.iter().map(|(group, _)| group));
     assert_eq!(found, known.copied().collect());
     let ids: BTreeSet<&str> = vectors.iter().map(Vector::id).collect();
     for (id, _) in DIFFERENCES {
@@ -269,19 +226,16 @@ fn vectors() -> Vec<Vector> {
 fn compare(group: &str, check: impl Fn(&Vector) -> Verdict) {
     let mut vectors = vectors();
     vectors.retain(|it| it.0["group"] == group);
-    let known: BTreeMap<&str, BTreeSet<Why>> = DIFFERENCES
-        .iter()
-        .map(|(id, reasons)| (*id, reasons.iter().copied().collect()))
-        .collect();
+    let known: BTreeMap<&str, BTreeSet<Why>> =
+        DIFFERENCES.iter().map(|(id, reasons)| (*id, reasons.iter().copied().collect())).collect();
     let mut wrong = Vec::new();
     for vector in &vectors {
         let known = known.get(vector.id()).cloned().unwrap_or_default();
         match check(vector) {
             Ok(found) if found == known => {}
-            Ok(found) => wrong.push(format!(
-                "{}: {found:?}, but the table has {known:?}",
-                vector.id()
-            )),
+            Ok(found) => {
+                wrong.push(format!("{}: {found:?}, but the table has {known:?}", vector.id()))
+            }
             Err(how) => wrong.push(format!("{}: no known reason: {how}", vector.id())),
         }
     }

@@ -21,10 +21,8 @@ use serde_json::{Value, json};
 
 use crate::support;
 
-const SCENARIOS: &str = include_str!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/vectors/kilo-topology.json"
-));
+const SCENARIOS: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/kilo-topology.json"));
 
 /// The scenarios in which something differs, and every reason there is for it.
 const DIFFERENCES: &[(&str, &[Why])] = &[
@@ -166,10 +164,7 @@ impl Scenario {
         let families: Vec<Family> = internal.map(|it| Cidr::host(it).family()).collect();
         let six = families.iter().filter(|it| **it == Family::V6).count();
         match families.len() {
-            0 => readings
-                .iter()
-                .find_map(|it| it.pod_cidr)
-                .map_or(Family::V4, Cidr::family),
+            0 => readings.iter().find_map(|it| it.pod_cidr).map_or(Family::V4, Cidr::family),
             all if all < 2 * six => Family::V6,
             _ => Family::V4,
         }
@@ -183,16 +178,9 @@ impl Scenario {
         let mut all: Vec<Cidr> = self.cluster_wide();
         all.push(self.input("kiloSubnet").parse().unwrap());
         for (node, kilo) in self.nodes.iter().zip(&readings) {
-            pods.extend(
-                node.pod_cidrs
-                    .iter()
-                    .filter_map(|it| it.parse::<Cidr>().ok()),
-            );
+            pods.extend(node.pod_cidrs.iter().filter_map(|it| it.parse::<Cidr>().ok()));
             hosts.extend(kilo.internal_address().map(Cidr::host));
-            let reported = node
-                .addresses
-                .iter()
-                .filter_map(|it| it.address.parse().ok());
+            let reported = node.addresses.iter().filter_map(|it| it.address.parse().ok());
             hosts.extend(reported.map(Cidr::host));
             all.extend(kilo.wireguard_ip().map(|it| Cidr::host(it.address)));
         }
@@ -209,11 +197,7 @@ impl Scenario {
 fn summary(cidrs: &[Cidr]) -> Vec<Cidr> {
     let mut found = Vec::new();
     for (family, shortest) in [(Family::V4, 8), (Family::V6, 32)] {
-        let own: Vec<Cidr> = cidrs
-            .iter()
-            .copied()
-            .filter(|it| it.family() == family)
-            .collect();
+        let own: Vec<Cidr> = cidrs.iter().copied().filter(|it| it.family() == family).collect();
         let Some(first) = own.first() else { continue };
         let wider = (shortest..=first.prefix_length()).rev();
         let mut ranges =
@@ -251,20 +235,12 @@ fn nodes_are_read_as_kilo_reads_them() {
             let name = &ours.name;
             let theirs = &theirs[name];
             let context = format!("{} {name}: {theirs:#}", scenario.name());
-            let cidr = |key: &str| {
-                theirs[key]
-                    .as_str()
-                    .map(|it| it.parse::<Interface>().unwrap())
-            };
+            let cidr = |key: &str| theirs[key].as_str().map(|it| it.parse::<Interface>().unwrap());
             assert_eq!(ours.is_ready(), theirs["ready"], "{context}");
             assert_eq!(ours.location, theirs["location"], "{context}");
             assert_eq!(ours.volunteers, theirs["leaderAnnotation"], "{context}");
             assert_eq!(ours.key.is_none(), theirs["keyIsZero"], "{context}");
-            assert_eq!(
-                ours.pod_cidr,
-                cidr("podCIDR").map(|it| it.network),
-                "{context}"
-            );
+            assert_eq!(ours.pod_cidr, cidr("podCIDR").map(|it| it.network), "{context}");
             assert_eq!(
                 ours.internal_address(),
                 cidr("internalIP").map(|it| it.address),
@@ -273,17 +249,10 @@ fn nodes_are_read_as_kilo_reads_them() {
             let disabled = ours.internal_ip == InternalIp::Disabled;
             assert_eq!(disabled, theirs["noInternalIP"], "{context}");
             let endpoint = ours.endpoint.map_or_else(String::new, |it| it.to_string());
-            assert_eq!(
-                endpoint,
-                theirs["endpoint"].as_str().unwrap_or_default(),
-                "{context}"
-            );
+            assert_eq!(endpoint, theirs["endpoint"].as_str().unwrap_or_default(), "{context}");
         }
         for (name, theirs) in theirs.as_object().unwrap() {
-            assert!(
-                scenario.node(name).is_some() || theirs["ready"] == false,
-                "{name}"
-            );
+            assert!(scenario.node(name).is_some() || theirs["ready"] == false, "{name}");
         }
     }
 }
@@ -344,22 +313,14 @@ fn segment_reasons(scenario: &Scenario) -> BTreeSet<Why> {
     for index in &ours.unready {
         assert!(!scenario.is_ready(name(index)), "{}", scenario.name());
     }
-    assert_eq!(
-        formed.len(),
-        scenario.segments().len(),
-        "{}",
-        scenario.name()
-    );
+    assert_eq!(formed.len(), scenario.segments().len(), "{}", scenario.name());
     for (ours, theirs) in formed.iter().zip(scenario.segments()) {
         let context = format!("{}: {ours:?}, {theirs:#}", scenario.name());
         let members: Vec<&str> = ours.members.iter().map(name).collect();
         assert_eq!(ours.key, theirs["location"], "{context}");
         assert_eq!(members, texts(&theirs["hostnames"]), "{context}");
         if name(&ours.leader) != theirs["leader"] {
-            let holders = ours
-                .members
-                .iter()
-                .filter(|it| readings[it.index()].has_wireguard_ip());
+            let holders = ours.members.iter().filter(|it| readings[it.index()].has_wireguard_ip());
             assert_eq!(holders.collect::<Vec<_>>(), [&ours.leader], "{context}");
             reasons.insert(Why::HolderLeads);
         }
@@ -465,22 +426,14 @@ fn names(node: &Node) -> Vec<String> {
 fn peer_reasons(scenario: &Scenario) -> BTreeSet<Why> {
     let given = given(scenario);
     let mut reasons = BTreeSet::new();
-    for (node, printed) in scenario.value["expected"]["kgctlAsPeer"]
-        .as_object()
-        .unwrap()
-    {
+    for (node, printed) in scenario.value["expected"]["kgctlAsPeer"].as_object().unwrap() {
         let theirs = printed.get("peer").filter(|it| !it.is_null());
         match (theirs, given.peers.get(node)) {
             (None, None) => {}
             (None, Some(_)) => {
-                let elected = scenario
-                    .segment_of(node)
-                    .is_some_and(|it| it["leader"] == node.as_str());
-                assert!(
-                    elected || is_holder(scenario, node),
-                    "{} {node}",
-                    scenario.name()
-                );
+                let elected =
+                    scenario.segment_of(node).is_some_and(|it| it["leader"] == node.as_str());
+                assert!(elected || is_holder(scenario, node), "{} {node}", scenario.name());
                 reasons.insert(Why::HolderLeads);
             }
             (Some(_), None) => {
@@ -488,12 +441,7 @@ fn peer_reasons(scenario: &Scenario) -> BTreeSet<Why> {
             }
             (Some(theirs), Some(ours)) => {
                 let spec = &theirs["spec"];
-                assert_eq!(
-                    ours.key.to_string(),
-                    spec["publicKey"],
-                    "{} {node}",
-                    scenario.name()
-                );
+                assert_eq!(ours.key.to_string(), spec["publicKey"], "{} {node}", scenario.name());
                 reasons.extend(endpoint_reason(scenario, node, ours, &spec["endpoint"]));
                 reasons.extend(range_reasons(scenario, &given, node, &spec["allowedIPs"]));
                 assert_our_order(scenario, node, ours);
@@ -505,9 +453,7 @@ fn peer_reasons(scenario: &Scenario) -> BTreeSet<Why> {
 
 fn is_holder(scenario: &Scenario, node: &str) -> bool {
     let annotations = scenario.node(node).map(|it| &it.annotations);
-    annotations
-        .and_then(|it| it.get(annotation::WIREGUARD_IP))
-        .is_some_and(|text| !text.is_empty())
+    annotations.and_then(|it| it.get(annotation::WIREGUARD_IP)).is_some_and(|text| !text.is_empty())
 }
 
 /// Why we have no Peer for a node for which kgctl has one.
@@ -529,11 +475,7 @@ fn excluded(scenario: &Scenario, given: &Given, node: &str) -> Why {
         None if !is_holder(scenario, node) => {
             let segment = scenario.segment_of(node).unwrap();
             let holders = texts(&segment["hostnames"]);
-            assert!(
-                holders.iter().any(|it| is_holder(scenario, it)),
-                "{} {node}",
-                scenario.name()
-            );
+            assert!(holders.iter().any(|it| is_holder(scenario, it)), "{} {node}", scenario.name());
             Why::HolderLeads
         }
         reason => panic!("{} {node}: left out for {reason:?}", scenario.name()),
@@ -544,16 +486,13 @@ fn excluded(scenario: &Scenario, given: &Given, node: &str) -> Why {
 fn falls_back(scenario: &Scenario, node: &str, forced: &str) -> bool {
     let mut readings = scenario.readings().into_iter();
     let kilo = readings.find(|it| it.name == node);
-    kilo.and_then(|kilo| kilo.endpoint)
-        .is_some_and(|endpoint| forced.parse() != Ok(endpoint))
+    kilo.and_then(|kilo| kilo.endpoint).is_some_and(|endpoint| forced.parse() != Ok(endpoint))
 }
 
 fn endpoint_reason(scenario: &Scenario, node: &str, ours: &Peer, theirs: &Value) -> Option<Why> {
     let context = format!("{} {node}: {ours:?}, {theirs:#}", scenario.name());
     let endpoint = ours.endpoint.as_ref().unwrap();
-    let kilo = scenario.value["expected"]["nodes"][node]["endpoint"]
-        .as_str()
-        .unwrap();
+    let kilo = scenario.value["expected"]["nodes"][node]["endpoint"].as_str().unwrap();
     assert_eq!(*endpoint, kilo.parse().unwrap(), "{context}");
     let host = match &endpoint.host {
         Host::Dns(_) => {
@@ -563,11 +502,7 @@ fn endpoint_reason(scenario: &Scenario, node: &str, ours: &Peer, theirs: &Value)
         Host::Ip(address) => *address,
     };
     let printed: std::net::IpAddr = theirs["dnsOrIP"]["ip"].as_str().unwrap().parse().unwrap();
-    assert_eq!(
-        (host, endpoint.port.get()),
-        (printed.to_canonical(), port(theirs)),
-        "{context}"
-    );
+    assert_eq!((host, endpoint.port.get()), (printed.to_canonical(), port(theirs)), "{context}");
     None
 }
 
@@ -579,19 +514,11 @@ fn port(endpoint: &Value) -> u16 {
 fn range_reasons(scenario: &Scenario, given: &Given, node: &str, printed: &Value) -> BTreeSet<Why> {
     let ours: BTreeSet<Cidr> = given.peers[node].allowed_ips.iter().copied().collect();
     let theirs: BTreeSet<Cidr> = cidrs(printed).into_iter().collect();
-    let missing = theirs
-        .difference(&ours)
-        .map(|it| missing(scenario, given, node, *it));
-    let surplus = ours
-        .difference(&theirs)
-        .map(|it| surplus(scenario, given, node, *it));
+    let missing = theirs.difference(&ours).map(|it| missing(scenario, given, node, *it));
+    let surplus = ours.difference(&theirs).map(|it| surplus(scenario, given, node, *it));
     let mut reasons: BTreeSet<Why> = missing.chain(surplus).collect();
     let is_masked = |text: &&str| text.parse::<Interface>().unwrap().is_network();
-    if !texts(printed)
-        .iter()
-        .filter(|it| **it != "<nil>")
-        .all(is_masked)
-    {
+    if !texts(printed).iter().filter(|it| **it != "<nil>").all(is_masked) {
         reasons.insert(Why::HostBits);
     }
     reasons
@@ -605,11 +532,8 @@ fn missing(scenario: &Scenario, given: &Given, node: &str, range: Cidr) -> Why {
         let mut ranges = peer.allowed_ips.iter();
         ranges.any(|it| it.contains(range) && !scenario.cluster_wide().contains(it))
     };
-    let mut endpoints = given
-        .peers
-        .values()
-        .filter_map(|it| it.endpoint.as_ref())
-        .map(|it| it.host.clone());
+    let mut endpoints =
+        given.peers.values().filter_map(|it| it.endpoint.as_ref()).map(|it| it.host.clone());
     if range.family() != given.family {
         Why::FamilyOfTarget
     } else if scenario.cluster_wide().contains(&range) && is_carried() {
@@ -619,20 +543,15 @@ fn missing(scenario: &Scenario, given: &Given, node: &str, range: Cidr) -> Why {
     } else if range.is_host() && endpoints.any(|it| it == Host::Ip(range.first())) {
         Why::EndpointInside
     } else {
-        panic!(
-            "{} {node}: {range} is missing for no known reason",
-            scenario.name()
-        )
+        panic!("{} {node}: {range} is missing for no known reason", scenario.name())
     }
 }
 
 /// Why we have a range that kgctl has not.
 fn surplus(scenario: &Scenario, given: &Given, node: &str, range: Cidr) -> Why {
     let theirs = scenario.segment_of(node).unwrap();
-    let members: Vec<&Node> = texts(&theirs["hostnames"])
-        .into_iter()
-        .filter_map(|it| scenario.node(it))
-        .collect();
+    let members: Vec<&Node> =
+        texts(&theirs["hostnames"]).into_iter().filter_map(|it| scenario.node(it)).collect();
     let wireguard = scenario
         .node(node)
         .unwrap()
@@ -640,15 +559,8 @@ fn surplus(scenario: &Scenario, given: &Given, node: &str, range: Cidr) -> Why {
         .get(annotation::WIREGUARD_IP)
         .and_then(|it| it.parse::<Interface>().ok());
     let further = |member: &&Node| {
-        let mut pods = member
-            .pod_cidrs
-            .iter()
-            .skip(1)
-            .filter_map(|it| it.parse().ok());
-        let mut hosts = member
-            .addresses
-            .iter()
-            .filter_map(|it| it.address.parse().ok());
+        let mut pods = member.pod_cidrs.iter().skip(1).filter_map(|it| it.parse().ok());
+        let mut hosts = member.addresses.iter().filter_map(|it| it.address.parse().ok());
         pods.any(|it: Cidr| it == range) || hosts.any(|it| Cidr::host(it) == range)
     };
     let inhabited = given.peers.values().filter(|peer| {
@@ -662,10 +574,7 @@ fn surplus(scenario: &Scenario, given: &Given, node: &str, range: Cidr) -> Why {
     } else if given.declared.contains(&range) && 2 * inhabited.count() <= given.peers.len() {
         Why::ClusterWide
     } else {
-        panic!(
-            "{} {node}: {range} is there for no known reason",
-            scenario.name()
-        )
+        panic!("{} {node}: {range} is there for no known reason", scenario.name())
     }
 }
 
@@ -679,10 +588,7 @@ fn assert_our_order(scenario: &Scenario, node: &str, ours: &Peer) {
         .into_iter()
         .map(|it| Cidr::host(it.parse().unwrap()))
         .collect();
-    let wireguard = segment["wireguardIP"]
-        .as_str()
-        .and_then(|it| it.parse().ok())
-        .map(Cidr::host);
+    let wireguard = segment["wireguardIP"].as_str().and_then(|it| it.parse().ok()).map(Cidr::host);
     let rank = |range: &Cidr| match range {
         it if pods.contains(it) => 0,
         it if wireguard == Some(*it) => 1,
@@ -707,9 +613,9 @@ fn what_is_rendered_from_every_scenario_holds() {
             // Its Kilo subnet is IPv4, so the kernel refuses the routes between its own nodes.
             assert!(!errors.is_empty());
             assert!(
-                errors.iter().all(|it| ["ambiguous", "return-fails"]
+                errors
                     .iter()
-                    .any(|rule| it["rule"] == *rule)),
+                    .all(|it| ["ambiguous", "return-fails"].iter().any(|rule| it["rule"] == *rule)),
                 "{errors:#?}"
             );
             continue;
@@ -723,9 +629,7 @@ fn what_is_rendered_from_every_scenario_holds() {
 fn verified(scenario: &Scenario) -> Value {
     let declared = scenario.declared();
     let range = free(scenario.family(), &declared);
-    let [first, second] = range.parts(1)[..] else {
-        panic!("{range} has no halves")
-    };
+    let [first, second] = range.parts(1)[..] else { panic!("{range} has no halves") };
     let target = json!({"name": "target", "allowedNetworks": strings(&[first, second])});
     let node = |offset: u128| Interface::new(first.address(offset).unwrap(), first.prefix_length());
     let endpoint = match range.family() {
@@ -733,10 +637,7 @@ fn verified(scenario: &Scenario) -> Value {
         Family::V6 => "[2001:db8:ffff::250]:51820",
     };
     let annotations = [
-        (
-            annotation::KEY,
-            "dGhpcyBpcyBhIGtleSBvZiAzMiBieXRlcywgdHJ1bHk=".to_owned(),
-        ),
+        (annotation::KEY, "dGhpcyBpcyBhIGtleSBvZiAzMiBieXRlcywgdHJ1bHk=".to_owned()),
         (annotation::WIREGUARD_IP, node(1).unwrap().to_string()),
         (annotation::INTERNAL_IP, node(2).unwrap().to_string()),
         (annotation::FORCE_ENDPOINT, endpoint.to_owned()),
@@ -747,10 +648,7 @@ fn verified(scenario: &Scenario) -> Value {
         pod_cidrs: vec![second.to_string()],
         // It can dial endpoints of either family.
         addresses: ["192.88.99.250", "2001:db8:ffff::250"]
-            .map(|address| Address {
-                address: address.to_owned(),
-                kind: AddressKind::ExternalIP,
-            })
+            .map(|address| Address { address: address.to_owned(), kind: AddressKind::ExternalIP })
             .into(),
         annotations: annotations.into_iter().collect(),
         ..Node::default()

@@ -14,11 +14,7 @@ struct Page {
 
 /// Returns the help of a command, in paragraphs that begin at the left margin.
 fn help(command: &[String]) -> Vec<String> {
-    let arguments: Vec<&str> = command
-        .iter()
-        .map(String::as_str)
-        .chain(["--help"])
-        .collect();
+    let arguments: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
     let run = clustermesh(project(), &arguments);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{arguments:?}");
     let mut paragraphs: Vec<String> = Vec::new();
@@ -39,13 +35,8 @@ fn help(command: &[String]) -> Vec<String> {
 fn pages(command: &[String]) -> Vec<Page> {
     let paragraphs = help(command);
     let names: Vec<String> = paragraphs.iter().flat_map(|it| subcommands(it)).collect();
-    let own = Page {
-        command: command.to_vec(),
-        paragraphs,
-    };
-    let below = names
-        .into_iter()
-        .flat_map(|name| pages(&[command, &[name]].concat()));
+    let own = Page { command: command.to_vec(), paragraphs };
+    let below = names.into_iter().flat_map(|name| pages(&[command, &[name]].concat()));
     [own].into_iter().chain(below).collect()
 }
 

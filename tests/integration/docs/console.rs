@@ -68,13 +68,8 @@ struct Desk {
 
 impl Desk {
     fn new(page: &str) -> Self {
-        let own = page
-            .strip_suffix("/README.md")
-            .filter(|it| it.starts_with("examples/"));
-        let mut desk = Self {
-            folders: BTreeMap::new(),
-            current: String::new(),
-        };
+        let own = page.strip_suffix("/README.md").filter(|it| it.starts_with("examples/"));
+        let mut desk = Self { folders: BTreeMap::new(), current: String::new() };
         desk.enter(own.unwrap_or(""));
         desk
     }
@@ -127,10 +122,7 @@ impl Check {
 
 /// Runs the commands of a page.
 fn check(page: &str, text: &str) -> Check {
-    let mut check = Check {
-        wrong: Vec::new(),
-        updated: text.to_owned(),
-    };
+    let mut check = Check { wrong: Vec::new(), updated: text.to_owned() };
     let mut desk = Desk::new(page);
     for block in blocks(text) {
         let comment = block.comment.as_deref().unwrap_or("");
@@ -156,9 +148,7 @@ fn check(page: &str, text: &str) -> Check {
             if let Err(printed) = run(desk.folder(), &command, &expected) {
                 check.update(&command, &expected, &printed);
                 let place = format!("{page}:{line}: {command}");
-                check
-                    .wrong
-                    .push(format!("{place}\nshown:\n{expected}\nprinted:\n{printed}"));
+                check.wrong.push(format!("{place}\nshown:\n{expected}\nprinted:\n{printed}"));
             }
         }
     }
@@ -189,11 +179,7 @@ fn run(folder: &Path, command: &str, expected: &str) -> Result<(), String> {
     let Some(words) = words(command) else {
         // It needs a shell.
         let problem = "(this command is not run, so its output cannot be compared)";
-        return if expected.is_empty() {
-            Ok(())
-        } else {
-            Err(problem.to_owned())
-        };
+        return if expected.is_empty() { Ok(()) } else { Err(problem.to_owned()) };
     };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let run = clustermesh(folder, &words[1..]);
@@ -275,23 +261,14 @@ fn commands_print_what_is_shown() {
 fn the_readme_shows_what_a_mistake_would_cut() {
     let readme = fs::read_to_string(project().join("README.md")).unwrap();
     let shown = blocks(&readme);
-    let shown = shown
-        .iter()
-        .find(|it| it.text.starts_with("$ sed "))
-        .unwrap();
+    let shown = shown.iter().find(|it| it.text.starts_with("$ sed ")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     copy(&project().join("examples/quickstart"), folder.path());
     let shell = |line: &str| {
         let mut command = Command::new("sh");
-        let command = command
-            .args(["-c", line])
-            .current_dir(folder.path())
-            .env("GIT_CONFIG_NOSYSTEM", "1");
-        let output = command
-            .env("HOME", folder.path())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let command =
+            command.args(["-c", line]).current_dir(folder.path()).env("GIT_CONFIG_NOSYSTEM", "1");
+        let output = command.env("HOME", folder.path()).stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "{line}: {output:?}");
     };
     shell("git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit -qm a");

@@ -17,9 +17,8 @@ const OTHERS: [&str; 2] = ["pull-request", "two-hundred-tenants"];
 
 /// The examples that can be rendered.
 fn examples() -> Vec<PathBuf> {
-    let (wrong, sound): (Vec<PathBuf>, _) = folders()
-        .into_iter()
-        .partition(|folder| folder.join(FINDINGS).exists());
+    let (wrong, sound): (Vec<PathBuf>, _) =
+        folders().into_iter().partition(|folder| folder.join(FINDINGS).exists());
     assert!(!wrong.is_empty());
     sound
 }
@@ -96,10 +95,9 @@ fn the_first_gateway_of_the_hub_replaces_either_of_the_others() {
         })
     };
     assert_eq!(carried(&|_| {}), ["mgmt-gw-2", "mgmt-gw-3"]);
-    for (lost, expected) in [
-        ("mgmt-gw-2", ["mgmt-gw-1", "mgmt-gw-3"]),
-        ("mgmt-gw-3", ["mgmt-gw-2", "mgmt-gw-1"]),
-    ] {
+    for (lost, expected) in
+        [("mgmt-gw-2", ["mgmt-gw-1", "mgmt-gw-3"]), ("mgmt-gw-3", ["mgmt-gw-2", "mgmt-gw-1"])]
+    {
         let deleted = carried(&|nodes| nodes.retain(|it| it["name"] != lost));
         let silent = carried(&|nodes| {
             let node = nodes.iter_mut().find(|it| it["name"] == lost).unwrap();
@@ -119,9 +117,7 @@ fn sound_examples_have_no_warnings() {
 
 #[test]
 fn tells_the_mistakes_that_are_committed() {
-    let wrong = folders()
-        .into_iter()
-        .filter(|it| it.join(FINDINGS).exists());
+    let wrong = folders().into_iter().filter(|it| it.join(FINDINGS).exists());
     for example in wrong {
         let run = clustermesh(&example, &["validate", "--output", "concise"]);
         assert_eq!(run.code, 1, "{}", run.stderr);
@@ -187,9 +183,7 @@ fn every_example_holds_what_it_promises() {
         "quickstart",
         "services",
     ];
-    let names = examples()
-        .into_iter()
-        .map(|it| it.file_name().unwrap().to_owned());
+    let names = examples().into_iter().map(|it| it.file_name().unwrap().to_owned());
     assert_eq!(names.collect::<Vec<_>>(), proven);
     insta::assert_snapshot!(proof("hub-and-spokes"), @r#"
     mesh platform (mesh.yaml): 5 clusters, Peers from rendered
@@ -355,10 +349,7 @@ fn granted(file: &str) -> Vec<String> {
 #[test]
 fn rights_are_to_list_nodes_and_to_read_named_secrets() {
     assert_eq!(granted("rbac.yaml"), ["ClusterRole: list /nodes "]);
-    assert_eq!(
-        granted("rbac-secrets.yaml"),
-        ["Role: get /secrets west-kubeconfig"]
-    );
+    assert_eq!(granted("rbac-secrets.yaml"), ["Role: get /secrets west-kubeconfig"]);
 }
 
 #[test]

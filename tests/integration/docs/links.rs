@@ -95,9 +95,7 @@ fn dead(pages: &BTreeMap<String, Page>, file: &str, link: &str) -> Option<String
 
 fn pages() -> BTreeMap<String, Page> {
     let pages = files().into_iter().filter(|it| has_extension(it, &["md"]));
-    pages
-        .map(|it| (shown(&it), Page::parse(&fs::read_to_string(&it).unwrap())))
-        .collect()
+    pages.map(|it| (shown(&it), Page::parse(&fs::read_to_string(&it).unwrap()))).collect()
 }
 
 #[test]
@@ -107,9 +105,7 @@ fn links_lead_somewhere() {
         let links = page.links.iter();
         links.map(move |link| (file.as_str(), link.as_str()))
     });
-    let found: Vec<String> = links
-        .filter_map(|(file, link)| dead(&pages, file, link))
-        .collect();
+    let found: Vec<String> = links.filter_map(|(file, link)| dead(&pages, file, link)).collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
@@ -144,10 +140,7 @@ fn sees_dead_links() {
         "# A `b` c, d!\n## Twice\n## Twice\n[a](#a-b-c-d) [b](#twice-1) [c](other.md) [d](#none)\n";
     let pages = BTreeMap::from([("README.md".to_owned(), Page::parse(text))]);
     let links = &pages["README.md"].links;
-    let found: Vec<String> = links
-        .iter()
-        .filter_map(|it| dead(&pages, "README.md", it))
-        .collect();
+    let found: Vec<String> = links.iter().filter_map(|it| dead(&pages, "README.md", it)).collect();
     assert_eq!(
         found,
         [

@@ -21,10 +21,7 @@ pub(super) struct Passage {
 
 impl Passage {
     fn new(line: usize, text: &str) -> Self {
-        Self {
-            line,
-            text: without_code(text),
-        }
+        Self { line, text: without_code(text) }
     }
 }
 
@@ -58,10 +55,11 @@ pub(super) fn markdown(text: &str) -> Vec<Passage> {
                 let has_comments = ["yaml", "toml", "sh"].map(Into::into);
                 if has_comments.contains(code.as_ref().unwrap()) {
                     let line = line_of(start);
-                    passages.extend(comments(&block, "#").into_iter().map(|it| Passage {
-                        line: it.line + line - 1,
-                        ..it
-                    }));
+                    passages.extend(
+                        comments(&block, "#")
+                            .into_iter()
+                            .map(|it| Passage { line: it.line + line - 1, ..it }),
+                    );
                 }
             }
             Event::Start(Tag::Paragraph | Tag::Heading { .. } | Tag::TableCell | Tag::Item) => {
@@ -105,9 +103,7 @@ fn comments(text: &str, mark: &str) -> Vec<Passage> {
             Some(at) if line[..at].ends_with(' ') => at,
             _ => continue,
         };
-        let comment = line[begin + mark.len()..]
-            .trim_start_matches(['/', '!'])
-            .trim_start();
+        let comment = line[begin + mark.len()..].trim_start_matches(['/', '!']).trim_start();
         match passages.last_mut() {
             Some((_, last, text)) if *last + 1 == number && line[..begin].trim().is_empty() => {
                 *last = number;
@@ -117,10 +113,7 @@ fn comments(text: &str, mark: &str) -> Vec<Passage> {
             _ => passages.push((number, number, comment.to_owned())),
         }
     }
-    passages
-        .into_iter()
-        .map(|(first, _, text)| Passage::new(first + 1, &text))
-        .collect()
+    passages.into_iter().map(|(first, _, text)| Passage::new(first + 1, &text)).collect()
 }
 
 /// Titles and descriptions of a JSON Schema.
@@ -157,9 +150,7 @@ fn rust(path: &Path, source: &str) -> Vec<Passage> {
     let production = if is_test(path) || path.ends_with("tests.rs") || path.starts_with("benches") {
         0
     } else {
-        source
-            .find("#[cfg(test)]\nmod tests {")
-            .unwrap_or(source.len())
+        source.find("#[cfg(test)]\nmod tests {").unwrap_or(source.len())
     };
     let mut passages = Vec::new();
     for found in TOKEN.captures_iter(source) {
@@ -169,14 +160,9 @@ fn rust(path: &Path, source: &str) -> Vec<Passage> {
             passages.extend(
                 comments(comment.as_str(), "//")
                     .into_iter()
-                    .map(|it| Passage {
-                        line: it.line + line - 1,
-                        ..it
-                    }),
+                    .map(|it| Passage { line: it.line + line - 1, ..it }),
             );
-        } else if let Some(text) = ["raw1", "raw", "string"]
-            .iter()
-            .find_map(|it| found.name(it))
+        } else if let Some(text) = ["raw1", "raw", "string"].iter().find_map(|it| found.name(it))
             && at < production
         {
             // A continued line has no break in the program. Values are not prose.
@@ -192,9 +178,7 @@ fn without_code(text: &str) -> String {
     static CODE: LazyLock<Regex> = LazyLock::new(|| Regex::new("```(?s:.)*?```|`[^`]*`").unwrap());
     let blank = |code: &regex::Captures| {
         let letters = code[0].chars();
-        letters
-            .map(|it| if it == '\n' { it } else { '_' })
-            .collect::<String>()
+        letters.map(|it| if it == '\n' { it } else { '_' }).collect::<String>()
     };
     CODE.replace_all(text, blank).into_owned()
 }

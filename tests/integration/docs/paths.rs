@@ -7,12 +7,7 @@ use pulldown_cmark::{Event, Parser};
 
 use crate::support::project;
 
-const PAGES: &[&str] = &[
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "RELEASING.md",
-    "SECURITY.md",
-];
+const PAGES: &[&str] = &["ARCHITECTURE.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md"];
 
 /// Beginnings of paths in the repositories of users, and of other names with a slash.
 const ELSEWHERE: &[&str] = &[
@@ -36,9 +31,7 @@ fn is_path(code: &str) -> bool {
 
 /// Returns whether a path exists, from the root or from `src`.
 fn exists(path: &str) -> bool {
-    ["", "src"]
-        .iter()
-        .any(|it| project().join(it).join(path).exists())
+    ["", "src"].iter().any(|it| project().join(it).join(path).exists())
 }
 
 #[test]
@@ -67,11 +60,7 @@ fn paths_in_pages_for_contributors_exist() {
 fn architecture_names_every_module() {
     let read = |file: &str| fs::read_to_string(project().join(file)).unwrap();
     let (lib, map) = (read("src/lib.rs"), read("ARCHITECTURE.md"));
-    let modules = lib
-        .lines()
-        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
-    let missing: Vec<&str> = modules
-        .filter(|it| !map.contains(&format!("`{it}`")))
-        .collect();
+    let modules = lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    let missing: Vec<&str> = modules.filter(|it| !map.contains(&format!("`{it}`"))).collect();
     assert_eq!(missing, [""; 0]);
 }

@@ -87,10 +87,8 @@ fn findings(habits: &[Habit], file: &str, passages: &[Passage]) -> Vec<String> {
                 let found = found.replace('\n', " ");
                 let line = passage.line + breaks;
                 let context = passage.text.lines().nth(breaks).unwrap_or("").trim();
-                findings.push(format!(
-                    "{file}:{line}: \"{found}\": {}\n    {context}",
-                    habit.write
-                ));
+                findings
+                    .push(format!("{file}:{line}: \"{found}\": {}\n    {context}", habit.write));
             }
         }
     }
@@ -118,9 +116,7 @@ fn texts_are_in_plain_english() {
         // Files without an extension are the scripts in `.ci`.
         let is_text = has_extension(
             &path,
-            &[
-                "rs", "md", "yaml", "yml", "toml", "json", "j2", "sh", "go", "py", "js",
-            ],
+            &["rs", "md", "yaml", "yml", "toml", "json", "j2", "sh", "go", "py", "js"],
         ) || file.starts_with(".ci/");
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
@@ -152,10 +148,7 @@ fn help_is_in_plain_english() {
         let run = clustermesh(project(), &arguments);
         assert_eq!(run.code, 0, "{}", run.stderr);
         commands.extend(subcommands(&run.stdout).map(|it| [command.as_slice(), &[it]].concat()));
-        let passage = Passage {
-            line: 1,
-            text: run.stdout,
-        };
+        let passage = Passage { line: 1, text: run.stdout };
         let name = format!("clustermesh {}", arguments.join(" "));
         found.extend(findings(&habits, &name, &[passage]));
         read += 1;
@@ -199,23 +192,11 @@ fn finds_a_habit_wherever_prose_stands() {
         let passages = passage::passages(Path::new(file), text);
         findings(&habits, file, &passages).len()
     };
-    assert_eq!(
-        found(
-            "a.md",
-            "# There\n\nIt goes *there and\nback*, `there and back`.\n"
-        ),
-        1
-    );
+    assert_eq!(found("a.md", "# There\n\nIt goes *there and\nback*, `there and back`.\n"), 1);
     assert_eq!(found("a.md", "```yaml\na: 1 # there and back\n```\n"), 1);
     assert_eq!(found("a.md", "The Hobbit: there and back\n"), 0);
-    assert_eq!(
-        found("a.yaml", "# It goes there\n# and back\na: there and back\n"),
-        1
-    );
-    assert_eq!(
-        found("a.json", "{\n  \"description\": \"there and back\"\n}\n"),
-        1
-    );
+    assert_eq!(found("a.yaml", "# It goes there\n# and back\na: there and back\n"), 1);
+    assert_eq!(found("a.json", "{\n  \"description\": \"there and back\"\n}\n"), 1);
     let source = "/// There\n/// goes there\n/// and back\nfn a(b: 'c') { \"there \\\n  and back\" }\n\
                   #[cfg(test)]\nmod tests {\n \"there and back\"\n}\n";
     assert_eq!(found("src/a.rs", source), 2);

@@ -19,10 +19,7 @@ fn fields(schema: &Value) -> Vec<String> {
         .filter(|(name, _)| !COMMON.contains(&name.as_str()))
         .map(|(_, it)| it)
         .chain([schema]);
-    types
-        .filter_map(|it| it["properties"].as_object())
-        .flat_map(|it| it.keys().cloned())
-        .collect()
+    types.filter_map(|it| it["properties"].as_object()).flat_map(|it| it.keys().cloned()).collect()
 }
 
 #[test]
@@ -51,8 +48,7 @@ fn the_readme_has_every_command_in_7_kb() {
     let readme = fs::read_to_string(project().join("README.md")).unwrap();
     assert!(readme.len() <= 7_000, "{}", readme.len());
     let help = clustermesh(project(), &["--help"]).stdout;
-    let missing: Vec<String> = subcommands(&help)
-        .filter(|it| !readme.contains(&format!("`{it}")))
-        .collect();
+    let missing: Vec<String> =
+        subcommands(&help).filter(|it| !readme.contains(&format!("`{it}"))).collect();
     assert_eq!(missing, [""; 0]);
 }

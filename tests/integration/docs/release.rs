@@ -39,11 +39,8 @@ fn each_hook_has_three_variants_that_run_the_same_command() {
         ("-system", "system", "clustermesh"),
         ("-docker", "docker_image", image.as_str()),
     ];
-    let checks = [
-        ("validate", "validate"),
-        ("render-check", "render --check"),
-        ("verify", "verify"),
-    ];
+    let checks =
+        [("validate", "validate"), ("render-check", "render --check"), ("verify", "verify")];
     let expected = variants.iter().flat_map(|(suffix, language, program)| {
         checks.iter().map(move |(check, command)| {
             (
@@ -54,14 +51,9 @@ fn each_hook_has_three_variants_that_run_the_same_command() {
             )
         })
     });
-    let found = hooks.iter().map(|it| {
-        (
-            it.id.clone(),
-            it.name.clone(),
-            it.entry.clone(),
-            it.language.clone(),
-        )
-    });
+    let found = hooks
+        .iter()
+        .map(|it| (it.id.clone(), it.name.clone(), it.entry.clone(), it.language.clone()));
     assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     for (hook, first) in hooks.iter().zip(hooks.iter().take(3).cycle()) {
         assert_eq!(hook.others, first.others, "{}", hook.id);

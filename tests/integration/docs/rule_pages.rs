@@ -45,11 +45,7 @@ fn item(text: &mut String, page: &str, rule: &Rule) {
     let name = rule.name();
     let aliases = rule.aliases.iter().map(|it| format!(" (`{it}`)"));
     let aliases: String = aliases.collect();
-    let _ = writeln!(
-        text,
-        "- [`{name}`](rules/{page}.md#{name}){aliases}: {}",
-        rule.severity
-    );
+    let _ = writeln!(text, "- [`{name}`](rules/{page}.md#{name}){aliases}: {}", rule.severity);
 }
 
 #[test]
@@ -86,9 +82,7 @@ fn the_pages_of_rules_are_the_manual() {
     let _ = writeln!(summary, "  - [{title}](reference/rules/{OUTCOMES}.md)");
     compare("docs/reference/rules.md", &index);
     let contents = fs::read_to_string(project().join("docs/SUMMARY.md")).unwrap();
-    let others = contents
-        .lines()
-        .filter(|it| !it.contains("](reference/rules/"));
+    let others = contents.lines().filter(|it| !it.contains("](reference/rules/"));
     let mut wanted = String::new();
     for line in others {
         let _ = writeln!(wanted, "{line}");

@@ -93,16 +93,13 @@ impl Stage {
     /// Lays a block over what is there.
     fn lay(&mut self, block: &Block) {
         let (first, rest) = block.code.split_once('\n').unwrap();
-        let what = first
-            .strip_prefix("# ")
-            .expect("a first line that says what it is");
+        let what = first.strip_prefix("# ").expect("a first line that says what it is");
         if let Some(cluster) = what.strip_prefix("mesh.yaml, cluster ") {
             let entries = self.mesh["spec"]["clusters"].as_array_mut().unwrap();
             let entry = entries.iter_mut().find(|it| it["name"] == cluster).unwrap();
             merge(entry, &serde_yaml::from_str(rest).unwrap());
-        } else if let Some((cluster, name)) = what
-            .strip_prefix("snapshots/")
-            .and_then(|it| it.split_once(".json, node "))
+        } else if let Some((cluster, name)) =
+            what.strip_prefix("snapshots/").and_then(|it| it.split_once(".json, node "))
         {
             let (_, nodes) = self.nodes.iter_mut().find(|it| it.0 == cluster).unwrap();
             let node = nodes.iter_mut().find(|it| it["name"] == name).unwrap();
@@ -151,17 +148,13 @@ impl Stage {
         }
         let report = run.json();
         let findings = report["findings"].as_array().unwrap().iter();
-        findings
-            .map(|it| it["rule"].as_str().unwrap().to_owned())
-            .collect()
+        findings.map(|it| it["rule"].as_str().unwrap().to_owned()).collect()
     }
 }
 
 /// Returns the codes in output for a person.
 fn codes(text: &str) -> Vec<String> {
-    let lines = text
-        .lines()
-        .filter_map(|line| line.split_once('[')?.1.split_once("]: "));
+    let lines = text.lines().filter_map(|line| line.split_once('[')?.1.split_once("]: "));
     lines.map(|(code, _)| code.to_owned()).collect()
 }
 
@@ -214,12 +207,7 @@ fn pages_are_whole() {
         let titles: Vec<&str> = page.sections.iter().map(|it| it.title).collect();
         assert_eq!(titles, SECTIONS, "{}", rule.name());
         for section in &page.sections {
-            assert!(
-                !section.text.is_empty(),
-                "{} of {}",
-                section.title,
-                rule.name()
-            );
+            assert!(!section.text.is_empty(), "{} of {}", section.title, rule.name());
             let long = section.text.lines().find(|line| 100 < line.chars().count());
             assert_eq!(long, None, "{}", rule.name());
         }
@@ -238,12 +226,7 @@ fn a_sound_mesh_has_nothing_to_tell() {
 #[test]
 fn examples_show_their_rule() {
     let wrong: Vec<String> = rules::all().into_iter().filter_map(wrong_example).collect();
-    assert!(
-        wrong.is_empty(),
-        "{} wrong:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// Returns what is wrong with the example of a rule.
@@ -256,9 +239,7 @@ fn wrong_example(rule: &Rule) -> Option<String> {
         return None;
     }
     let mut stage = Stage::sound();
-    for block in blocks
-        .iter()
-        .filter(|block| block.language == "yaml" || block.language == "json")
+    for block in blocks.iter().filter(|block| block.language == "yaml" || block.language == "json")
     {
         stage.lay(block);
     }
@@ -269,15 +250,9 @@ fn wrong_example(rule: &Rule) -> Option<String> {
         return (!is_reported).then(|| format!("{}: told {report:?}", rule.name()));
     };
     let mut said = String::new();
-    for line in console
-        .code
-        .lines()
-        .filter_map(|line| line.strip_prefix("$ clustermesh "))
-    {
-        let words: Vec<&str> = line
-            .split_whitespace()
-            .map(|word| word.trim_matches('\''))
-            .collect();
+    for line in console.code.lines().filter_map(|line| line.strip_prefix("$ clustermesh ")) {
+        let words: Vec<&str> =
+            line.split_whitespace().map(|word| word.trim_matches('\'')).collect();
         let run = stage.run(&words);
         said = run.stderr + &run.stdout;
     }
@@ -291,11 +266,7 @@ fn words_that_are_no_fault_are_explained() {
         let page = term.page();
         assert!(page.summary().chars().count() <= 120, "{}", term.name);
         let long = |text: &str| text.lines().any(|line| 100 < line.chars().count());
-        assert!(
-            !page.sections.iter().any(|it| long(it.text)),
-            "{}",
-            term.name
-        );
+        assert!(!page.sections.iter().any(|it| long(it.text)), "{}", term.name);
         let blocks = Block::of_example(&page);
         let stage = Stage::sound();
         stage.finish();

@@ -31,46 +31,25 @@ const FILES: [(&[&str], &str); 22] = [
     (&["capacity"], "kilo-clustermesh.io/capacity_v1.json"),
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
     (&["diff"], "kilo-clustermesh.io/diff_v1.json"),
-    (
-        &["expectations"],
-        "kilo-clustermesh.io/expectations_v1.json",
-    ),
+    (&["expectations"], "kilo-clustermesh.io/expectations_v1.json"),
     (&["firewall"], "kilo-clustermesh.io/firewall_v1.json"),
     (&["graph"], "kilo-clustermesh.io/graph_v1.json"),
     (&["annotate"], "kilo-clustermesh.io/nodechanges_v1.json"),
     (&["mesh"], "kilo.squat.ai/clustermesh_v1alpha1.json"),
     (&["outage"], "kilo-clustermesh.io/outage_v1.json"),
     (&["peer"], "kilo.squat.ai/peer_v1alpha1.json"),
-    (
-        &["peer", "--strict"],
-        "kilo.squat.ai/peer-strict_v1alpha1.json",
-    ),
+    (&["peer", "--strict"], "kilo.squat.ai/peer-strict_v1alpha1.json"),
     (&["dns"], "kilo-clustermesh.io/dnsconfiguration_v1.json"),
     (&["policy"], "kilo-clustermesh.io/clusterpolicy_v1.json"),
     (&["report"], "kilo-clustermesh.io/report_v1.json"),
-    (
-        &["services-snapshot"],
-        "kilo-clustermesh.io/servicesnapshot_v1.json",
-    ),
+    (&["services-snapshot"], "kilo-clustermesh.io/servicesnapshot_v1.json"),
     (&["snapshot"], "kilo-clustermesh.io/nodesnapshot_v1.json"),
     (&["status"], "kilo-clustermesh.io/status_v1.json"),
-    (
-        &["template-context"],
-        "kilo-clustermesh.io/templatecontext_v1.json",
-    ),
+    (&["template-context"], "kilo-clustermesh.io/templatecontext_v1.json"),
     (&["trace"], "kilo-clustermesh.io/trace_v1.json"),
-    (
-        &["trace-mistake"],
-        "kilo-clustermesh.io/tracemistake_v1.json",
-    ),
-    (
-        &["verification"],
-        "kilo-clustermesh.io/verification_v1.json",
-    ),
-    (
-        &["wireguard"],
-        "kilo-clustermesh.io/wireguardconfiguration_v1.json",
-    ),
+    (&["trace-mistake"], "kilo-clustermesh.io/tracemistake_v1.json"),
+    (&["verification"], "kilo-clustermesh.io/verification_v1.json"),
+    (&["wireguard"], "kilo-clustermesh.io/wireguardconfiguration_v1.json"),
 ];
 
 fn folder() -> PathBuf {
@@ -78,10 +57,7 @@ fn folder() -> PathBuf {
 }
 
 fn schemas() -> Vec<(&'static str, Value)> {
-    FILES
-        .iter()
-        .map(|(_, file)| (*file, schema(file)))
-        .collect()
+    FILES.iter().map(|(_, file)| (*file, schema(file))).collect()
 }
 
 fn files_under(folder: &Path) -> Vec<PathBuf> {
@@ -223,10 +199,7 @@ fn parts<'a>(schema: &'a Value, at: &str) -> Vec<(String, &'a Value)> {
 #[test]
 fn everything_is_described() {
     for (file, schema) in schemas() {
-        assert_eq!(
-            schema["$schema"],
-            "https://json-schema.org/draft/2020-12/schema"
-        );
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
         for (at, part) in parts(&schema, "") {
             let description = part["description"].as_str().unwrap_or_default();
             assert!(description.ends_with('.'), "{file} {at}: {description}");

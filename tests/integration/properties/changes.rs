@@ -95,14 +95,7 @@ struct ForeignPeer {
 }
 
 fn written() -> impl Strategy<Value = Written> {
-    let state = select(vec![
-        None,
-        None,
-        None,
-        None,
-        Some("Joining"),
-        Some("Leaving"),
-    ]);
+    let state = select(vec![None, None, None, None, Some("Joining"), Some("Leaving")]);
     let often = proptest::bool::weighted(0.2);
     (state, often, often).prop_map(|(state, is_behind_nat, selects)| Written {
         state,
@@ -182,11 +175,7 @@ impl Edition {
                 let settings = settings.find(|it| name(it.0) == cluster);
                 is_hidden = settings.is_some_and(|it| it.1.is_behind_nat);
             }
-            let shown = if is_hidden {
-                line.replace(", Kilo]", "]")
-            } else {
-                line.to_owned()
-            };
+            let shown = if is_hidden { line.replace(", Kilo]", "]") } else { line.to_owned() };
             shown + "\n"
         });
         lines.collect()
@@ -197,10 +186,7 @@ impl Edition {
         let Some(seed) = self.silent else {
             return true;
         };
-        let is_named = || {
-            self.annotated
-                .contains(&(cluster.to_owned(), node.to_owned()))
-        };
+        let is_named = || self.annotated.contains(&(cluster.to_owned(), node.to_owned()));
         let bytes = cluster.bytes().chain(node.bytes());
         let sum = bytes.fold(seed, u8::wrapping_add);
         sum % 3 != 0 || is_named()
@@ -322,11 +308,8 @@ fn edit(cluster: usize, nodes: &mut Vec<Claims>, others: &[Claims], (index, kind
             (nodes[place].name, nodes[other].name) = (two, one);
         }
         7 => {
-            nodes[place].location = if nodes[place].location == Some("x") {
-                None
-            } else {
-                Some("x")
-            }
+            nodes[place].location =
+                if nodes[place].location == Some("x") { None } else { Some("x") }
         }
         13 => nodes[place].leads = !nodes[place].leads,
         _ => nodes[place].pods = vec![format!("10.{cluster}.{}.0/24", 60 + place)],
@@ -377,23 +360,13 @@ impl Rendered {
         let fleet = Fleet::new(&meshes, &snapshots).unwrap();
         let tree = manifest::tree(&plan::plan(&fleet).unwrap()).unwrap();
         drop(fleet);
-        let files = applied(
-            tree.into_iter()
-                .map(|(path, text)| (path, text.to_string())),
-        );
-        Self {
-            meshes,
-            snapshots,
-            files,
-        }
+        let files = applied(tree.into_iter().map(|(path, text)| (path, text.to_string())));
+        Self { meshes, snapshots, files }
     }
 
     /// Renders three clusters of two nodes, all of which reach each other.
     fn honest() -> Self {
-        let shape = Shape::new(Layout::Full {
-            clusters: 3,
-            nodes: 2,
-        });
+        let shape = Shape::new(Layout::Full { clusters: 3, nodes: 2 });
         let all = shape.snapshots();
         let nodes = all.iter().map(|(name, snapshot)| {
             let read = Snapshot::read(&name.parse().unwrap(), &snapshot.to_string());
@@ -426,22 +399,11 @@ impl Rendered {
 fn compared(before: &Rendered, after: &Rendered) -> Changes {
     let old = Fleet::new(&before.meshes, &before.snapshots).unwrap();
     let new = Fleet::new(&after.meshes, &after.snapshots).unwrap();
-    let (was, is) = (
-        before.fabric(before, |_| false),
-        after.fabric(after, |_| false),
-    );
-    let asked = |meshes| Asked {
-        meshes,
-        lists_undeclared: false,
-        allowed: None,
-    };
+    let (was, is) = (before.fabric(before, |_| false), after.fabric(after, |_| false));
+    let asked = |meshes| Asked { meshes, lists_undeclared: false, allowed: None };
     let clusters = after.meshes.iter().flat_map(|it| &it.entries);
     let clusters: BTreeSet<ClusterName> = clusters.map(|it| it.name.clone()).collect();
-    let watched = [WatchedPaths {
-        name: String::new(),
-        from: clusters.clone(),
-        to: clusters,
-    }];
+    let watched = [WatchedPaths { name: String::new(), from: clusters.clone(), to: clusters }];
     let delivery = Delivery {
         engines: &Engines::default(),
         capacity: &Capacity::default(),
@@ -451,16 +413,8 @@ fn compared(before: &Rendered, after: &Rendered) -> Changes {
         most_steps: u64::MAX,
     };
     changes::compare(
-        &Version {
-            fleet: Some(&old),
-            fabric: &was,
-            asked: asked(&before.meshes),
-        },
-        &Version {
-            fleet: Some(&new),
-            fabric: &is,
-            asked: asked(&after.meshes),
-        },
+        &Version { fleet: Some(&old), fabric: &was, asked: asked(&before.meshes) },
+        &Version { fleet: Some(&new), fabric: &is, asked: asked(&after.meshes) },
         &delivery,
     )
 }
@@ -481,10 +435,7 @@ fn held(fabric: &Fabric) -> BTreeSet<(String, String)> {
     }
     let addresses = |span: Span| {
         let ends = (span.family, span.first)..=(span.family, span.last);
-        let addresses = bounds.range(ends).map(move |it| Span {
-            first: it.1,
-            ..span
-        });
+        let addresses = bounds.range(ends).map(move |it| Span { first: it.1, ..span });
         addresses.map(Span::first_address).take(6)
     };
     for (from, senders) in blocks.numbered() {
@@ -566,43 +517,38 @@ fn no_state_is_worse_than_its_grade() {
 fn every_path_that_opens_on_the_way_is_found() {
     let (opening, passing) = (Cell::new(0), Cell::new(0));
     let is_enough = || 20 < opening.get() && 5 < passing.get();
-    holds_for(
-        &any::<[[u16; 2]; 2]>(),
-        cases().min(20),
-        is_enough,
-        |masks| {
-            let without = |[one, other]: [u16; 2]| without_peers(Rendered::honest(), one & other);
-            let [before, after] = masks.map(without);
-            let changes = compared(&before, &after);
-            let pairs = |it: BTreeSet<&(String, String)>| -> BTreeSet<(String, String)> {
-                let site = |end: &str| end.split(' ').next().unwrap_or_default().to_owned();
-                let pairs = it.into_iter();
-                pairs.map(|(from, to)| (site(from), site(to))).collect()
-            };
-            let now = held(&before.fabric(&before, |_| false));
-            let (mut opens, clusters) = (BTreeSet::new(), after.entries().len());
-            for state in 0..1usize << clusters {
-                let between = held(&after.fabric(&before, |number| state >> number & 1 == 1));
-                opens.extend(pairs(between.difference(&now).collect()));
-            }
-            let fabric = after.fabric(&after, |_| false);
-            let named = |name: &ClusterName| {
-                let mut sites = fabric.sites.numbered();
-                let site = sites.find(|it| it.1.cluster == name).unwrap().0;
-                format!("{site:?}")
-            };
-            let found = changes.paths.iter().filter(|it| !it.opened.is_empty());
-            let found: BTreeSet<_> = found.map(|it| (named(&it.from), named(&it.to))).collect();
-            let missed: Vec<_> = opens.difference(&found).collect();
-            prop_assert!(missed.is_empty(), "{missed:?}");
-            prop_assert!(changes.unwatched.is_empty());
-            opening.set(opening.get() + opens.len());
-            let paths = changes.paths.iter();
-            let pass = paths.filter(|it| it.opened.stay.is_empty() && !it.opened.pass.is_empty());
-            passing.set(passing.get() + pass.count());
-            Ok(())
-        },
-    );
+    holds_for(&any::<[[u16; 2]; 2]>(), cases().min(20), is_enough, |masks| {
+        let without = |[one, other]: [u16; 2]| without_peers(Rendered::honest(), one & other);
+        let [before, after] = masks.map(without);
+        let changes = compared(&before, &after);
+        let pairs = |it: BTreeSet<&(String, String)>| -> BTreeSet<(String, String)> {
+            let site = |end: &str| end.split(' ').next().unwrap_or_default().to_owned();
+            let pairs = it.into_iter();
+            pairs.map(|(from, to)| (site(from), site(to))).collect()
+        };
+        let now = held(&before.fabric(&before, |_| false));
+        let (mut opens, clusters) = (BTreeSet::new(), after.entries().len());
+        for state in 0..1usize << clusters {
+            let between = held(&after.fabric(&before, |number| state >> number & 1 == 1));
+            opens.extend(pairs(between.difference(&now).collect()));
+        }
+        let fabric = after.fabric(&after, |_| false);
+        let named = |name: &ClusterName| {
+            let mut sites = fabric.sites.numbered();
+            let site = sites.find(|it| it.1.cluster == name).unwrap().0;
+            format!("{site:?}")
+        };
+        let found = changes.paths.iter().filter(|it| !it.opened.is_empty());
+        let found: BTreeSet<_> = found.map(|it| (named(&it.from), named(&it.to))).collect();
+        let missed: Vec<_> = opens.difference(&found).collect();
+        prop_assert!(missed.is_empty(), "{missed:?}");
+        prop_assert!(changes.unwatched.is_empty());
+        opening.set(opening.get() + opens.len());
+        let paths = changes.paths.iter();
+        let pass = paths.filter(|it| it.opened.stay.is_empty() && !it.opened.pass.is_empty());
+        passing.set(passing.get() + pass.count());
+        Ok(())
+    });
 }
 
 /// Removes the Peers that a bit of the mask means, by their place.
@@ -611,20 +557,12 @@ fn without_peers(rendered: Rendered, mask: u16) -> Rendered {
         let peers = peers_of(files).into_values().enumerate();
         let shift = cluster.as_str().bytes().map(usize::from).sum::<usize>();
         let peers = peers.filter(|(place, _)| mask >> ((place + shift) % 16) & 1 == 0);
-        let content = Content {
-            peers: peers.map(|(_, peer)| peer.clone()).collect(),
-            others: Vec::new(),
-        };
-        let file = AppliedFile {
-            source: "peers.yaml".into(),
-            content: Arc::new(content),
-        };
+        let content =
+            Content { peers: peers.map(|(_, peer)| peer.clone()).collect(), others: Vec::new() };
+        let file = AppliedFile { source: "peers.yaml".into(), content: Arc::new(content) };
         (cluster.clone(), vec![file])
     });
-    Rendered {
-        files: files.collect(),
-        ..rendered
-    }
+    Rendered { files: files.collect(), ..rendered }
 }
 
 /// A version that is built beside another one, and shares the tables that are the same, is as if it was
@@ -678,21 +616,11 @@ fn partly(before: &Rendered, after: &Rendered, part: usize) -> Rendered {
             let version = if is_new { &new } else { &old };
             version.get(name).map(|it| (*it).clone())
         });
-        let content = Content {
-            peers: peers.collect(),
-            others: Vec::new(),
-        };
-        let file = AppliedFile {
-            source: "peers.yaml".into(),
-            content: Arc::new(content),
-        };
+        let content = Content { peers: peers.collect(), others: Vec::new() };
+        let file = AppliedFile { source: "peers.yaml".into(), content: Arc::new(content) };
         files.insert(cluster.clone(), vec![file]);
     }
     let nodes = after.snapshots.iter();
     let nodes = nodes.map(|(name, file)| (name.as_str(), file.snapshot.nodes.clone()));
-    Rendered {
-        meshes: after.meshes.clone(),
-        snapshots: snapshots(nodes.collect()),
-        files,
-    }
+    Rendered { meshes: after.meshes.clone(), snapshots: snapshots(nodes.collect()), files }
 }

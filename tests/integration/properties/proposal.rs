@@ -46,13 +46,8 @@ fn world(pools: std::ops::Range<u8>, is_dialled: bool) -> impl Strategy<Value = 
         Just(Endpoint::Found),
     ];
     // Two clusters behind NAT cannot be joined.
-    let endpoint = (endpoint, any::<bool>()).prop_map(move |(it, is_nat)| {
-        if is_nat && !is_dialled {
-            Endpoint::Nat
-        } else {
-            it
-        }
-    });
+    let endpoint = (endpoint, any::<bool>())
+        .prop_map(move |(it, is_nat)| if is_nat && !is_dialled { Endpoint::Nat } else { it });
     let nodes = proptest::collection::vec(endpoint, 1..6);
     let granularity = prop_oneof![Just("full"), Just("cross")];
     let length = prop_oneof![Just(24u8), Just(26)];
@@ -82,20 +77,14 @@ fn nodes(world: &World) -> Vec<Node> {
         // Names count only if most nodes have one in the same domain.
         Endpoint::Forced
     };
-    let endpoints = world
-        .nodes
-        .iter()
-        .map(|it| if *it == Endpoint::Name { name } else { *it });
+    let endpoints = world.nodes.iter().map(|it| if *it == Endpoint::Name { name } else { *it });
     let nodes = (1u8..).zip(endpoints).map(|(number, endpoint)| {
         let address = format!("198.18.{pool}.{number}");
         let port = world.port;
         let private = format!("192.168.{pool}.{number}");
         let mut annotations = BTreeMap::from([
             ("key", STANDARD.encode([pool, number].repeat(16))),
-            (
-                "wireguard-ip",
-                format!("10.{}.0.{number}/{}", pool.wrapping_add(100), world.subnet),
-            ),
+            ("wireguard-ip", format!("10.{}.0.{number}/{}", pool.wrapping_add(100), world.subnet)),
             ("granularity", world.granularity.to_owned()),
             ("internal-ip", format!("{private}/24")),
             ("persistent-keepalive", "25".to_owned()),
@@ -120,10 +109,7 @@ fn nodes(world: &World) -> Vec<Node> {
         let mut node = support::node::node(&name, pod_cidrs, [private], annotations);
         node.uid = format!("{pool}-{number}");
         if endpoint == Endpoint::External {
-            node.addresses.push(Address {
-                address,
-                kind: AddressKind::ExternalIP,
-            });
+            node.addresses.push(Address { address, kind: AddressKind::ExternalIP });
         }
         node
     });

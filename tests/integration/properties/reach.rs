@@ -221,10 +221,7 @@ fn overlapping(world: &World) -> Vec<Mesh> {
 }
 
 fn node(i: usize, position: usize, spec: &Spec, surroundings: Surroundings) -> Node {
-    let Surroundings {
-        addresses,
-        reported,
-    } = surroundings;
+    let Surroundings { addresses, reported } = surroundings;
     let host = usize::from(spec.host);
     let (third, last) = match (addresses, spec.location) {
         // One address that all clusters may have, and the others apart.
@@ -275,14 +272,10 @@ fn node(i: usize, position: usize, spec: &Spec, surroundings: Surroundings) -> N
         annotations.insert("persistent-keepalive", "25".to_owned());
     }
     let (v4, v6) = match spec.flaw {
-        Flaw::OtherPods => (
-            format!("10.10{i}.{position}.0/24"),
-            format!("fd00:10{i}:0:{position}::/64"),
-        ),
-        _ => (
-            format!("10.{i}.{position}.0/24"),
-            format!("fd00:{i}:0:{position}::/64"),
-        ),
+        Flaw::OtherPods => {
+            (format!("10.10{i}.{position}.0/24"), format!("fd00:10{i}:0:{position}::/64"))
+        }
+        _ => (format!("10.{i}.{position}.0/24"), format!("fd00:{i}:0:{position}::/64")),
     };
     let pods = match spec.pods {
         Pods::V4 => vec![v4],
@@ -321,10 +314,7 @@ fn input(world: &World) -> Input {
     let clusters: Vec<String> = (0..world.clusters.len()).map(cluster_name).collect();
     let mut names = clusters.clone();
     let nodes = world.clusters.iter().enumerate().map(|(i, cluster)| {
-        let surroundings = Surroundings {
-            addresses: world.addresses,
-            reported: cluster.reported,
-        };
+        let surroundings = Surroundings { addresses: world.addresses, reported: cluster.reported };
         let nodes = cluster.nodes.iter().enumerate();
         let nodes = nodes.map(|(position, spec)| node(i, position, spec, surroundings));
         (clusters[i].as_str(), nodes.collect())
@@ -439,20 +429,9 @@ fn spec() -> impl Strategy<Value = Spec> {
         prop::bool::weighted(0.05),
         (flaw(), 0..6u8),
     )
-        .prop_map(
-            |(location, host, (lan, pods, shown), found, calls, stale, (flaw, key))| Spec {
-                location,
-                host,
-                lan,
-                pods,
-                shown,
-                found,
-                calls,
-                stale,
-                flaw,
-                key,
-            },
-        )
+        .prop_map(|(location, host, (lan, pods, shown), found, calls, stale, (flaw, key))| {
+            Spec { location, host, lan, pods, shown, found, calls, stale, flaw, key }
+        })
 }
 
 fn flaw() -> impl Strategy<Value = Flaw> {
@@ -552,28 +531,18 @@ fn world() -> impl Strategy<Value = World> {
         select(vec!["Full", "Full", "Location", "Cross"]),
         prop::option::weighted(0.5, select(vec!["full", "location"])),
     );
-    let cluster = (
-        granularity,
-        prop::bool::weighted(0.2),
-        prop::option::weighted(0.3, 0..2u8),
-        prop::option::weighted(0.2, (0..2usize, 0..4u8)),
-        prop::collection::vec(spec(), 1..5),
-    )
-        .prop_map(
-            |((granularity, reported), is_flat, secret, services, nodes)| Cluster {
-                granularity,
-                reported,
-                is_flat,
-                secret,
-                services,
-                nodes,
-            },
-        );
-    let topology = select(vec![
-        "{ mode: FullMesh }",
-        "{ mode: Hub, hubs: [c1] }",
-        LINKS,
-    ]);
+    let cluster =
+        (
+            granularity,
+            prop::bool::weighted(0.2),
+            prop::option::weighted(0.3, 0..2u8),
+            prop::option::weighted(0.2, (0..2usize, 0..4u8)),
+            prop::collection::vec(spec(), 1..5),
+        )
+            .prop_map(|((granularity, reported), is_flat, secret, services, nodes)| {
+                Cluster { granularity, reported, is_flat, secret, services, nodes }
+            });
+    let topology = select(vec!["{ mode: FullMesh }", "{ mode: Hub, hubs: [c1] }", LINKS]);
     let faults = prop::collection::vec((any::<Index>(), any::<Index>(), fault()), 0..5);
     let clusters = prop::collection::vec(cluster, 2..4);
     let keys = any::<bool>();
@@ -586,31 +555,23 @@ fn world() -> impl Strategy<Value = World> {
         Addresses::SharedAndDeclared,
     ]);
     let all = (topology, addresses, (clusters, externals()), faults, keys);
-    all.prop_map(
-        |(topology, addresses, (mut clusters, mut externals), faults, share)| {
-            if !share {
-                for (i, cluster) in clusters.iter_mut().enumerate() {
-                    for (position, node) in cluster.nodes.iter_mut().enumerate() {
-                        node.key = u8::try_from(16 * i + position).unwrap();
-                    }
+    all.prop_map(|(topology, addresses, (mut clusters, mut externals), faults, share)| {
+        if !share {
+            for (i, cluster) in clusters.iter_mut().enumerate() {
+                for (position, node) in cluster.nodes.iter_mut().enumerate() {
+                    node.key = u8::try_from(16 * i + position).unwrap();
                 }
             }
-            let topology = match topology {
-                LINKS if clusters.len() == 2 => "{ mode: Links, links: [[c0, c1]] }",
-                topology => topology,
-            };
-            for external in &mut externals {
-                external.clusters.retain(|it| *it < clusters.len());
-            }
-            World {
-                topology,
-                addresses,
-                clusters,
-                externals,
-                faults,
-            }
-        },
-    )
+        }
+        let topology = match topology {
+            LINKS if clusters.len() == 2 => "{ mode: Links, links: [[c0, c1]] }",
+            topology => topology,
+        };
+        for external in &mut externals {
+            external.clusters.retain(|it| *it < clusters.len());
+        }
+        World { topology, addresses, clusters, externals, faults }
+    })
 }
 
 /// Clusters with declared LANs of their own, each with some nodes behind NAT and others that are dialled at
@@ -689,10 +650,7 @@ impl From<Premise> for Premised {
 /// Returns whether an ending is not a loop at the private address of a node behind NAT, at which no node dials
 /// it and no other node than those on its LAN sees it.
 fn is_no_invention(fabric: &Fabric, ending: &Ending) -> bool {
-    let Ending::Loops {
-        at, peer, address, ..
-    } = *ending
-    else {
+    let Ending::Loops { at, peer, address, .. } = *ending else {
         return true;
     };
     let site = fabric.site(at.site);
@@ -805,9 +763,8 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                 }
             }
             let some_arrive = said.iter().filter(|it| it.1.0.contains("delivered"));
-            let expected: BTreeMap<Owners, bool> = some_arrive
-                .map(|(key, (endings, _))| (*key, endings.len() == 1))
-                .collect();
+            let expected: BTreeMap<Owners, bool> =
+                some_arrive.map(|(key, (endings, _))| (*key, endings.len() == 1)).collect();
             prop_assert_eq!(held, expected);
             let mut every = Endings::new();
             for sender in address_blocks(&fabric.sites[from]) {
@@ -863,22 +820,14 @@ fn cluster(nodes: Vec<Spec>) -> Cluster {
 
 #[test]
 fn of_two_nodes_one_has_the_key_of_somebody_else() {
-    let spec = |found, key| Spec {
-        found,
-        key,
-        ..PLAIN
-    };
+    let spec = |found, key| Spec { found, key, ..PLAIN };
     // The second cluster has no Peer for either node of the first one, but one for the third's.
     let world = World {
         topology: "{ mode: FullMesh }",
         addresses: Addresses::Apart,
         clusters: vec![
             cluster(vec![spec(Found::Public, 0), spec(Found::Public, 9)]),
-            cluster(vec![
-                spec(Found::Forced, 1),
-                spec(Found::Public, 2),
-                spec(Found::Public, 0),
-            ]),
+            cluster(vec![spec(Found::Forced, 1), spec(Found::Public, 2), spec(Found::Public, 0)]),
             cluster(vec![spec(Found::Forced, 9)]),
         ],
         externals: Vec::new(),
@@ -893,11 +842,7 @@ fn of_two_clusters_with_the_same_peers_one_has_no_node_that_counts() {
     let of_one = |key, stale, shown| {
         cluster(vec![Spec {
             shown,
-            found: if key == 1 {
-                Found::Forced
-            } else {
-                Found::Public
-            },
+            found: if key == 1 { Found::Forced } else { Found::Public },
             stale,
             key,
             ..PLAIN
@@ -921,11 +866,7 @@ fn of_two_clusters_with_the_same_peers_one_has_no_node_that_counts() {
 
 /// A node that the mesh selects has declared paths in what is rendered, or `verify` names it.
 fn every_node_is_proved_or_named(world: &World) -> Result<(), TestCaseError> {
-    let world = World {
-        externals: Vec::new(),
-        faults: Vec::new(),
-        ..world.clone()
-    };
+    let world = World { externals: Vec::new(), faults: Vec::new(), ..world.clone() };
     let input = input(&world);
     let fabric = fabric(&input);
     let fleet = Fleet::new(&input.meshes, &input.snapshots).unwrap();
@@ -937,11 +878,7 @@ fn every_node_is_proved_or_named(world: &World) -> Result<(), TestCaseError> {
             nodes.map(|node| (&it.member.entry.name, node.node.name.as_str()))
         })
         .collect();
-    let asked = Asked {
-        meshes: &input.meshes,
-        lists_undeclared: false,
-        allowed: None,
-    };
+    let asked = Asked { meshes: &input.meshes, lists_undeclared: false, allowed: None };
     for at in verify(&Reach::new(&fabric, u64::MAX), asked).apart {
         let site = fabric.site(at.site);
         let name = (site.cluster, fabric.node(at).kilo.name.as_str());
@@ -996,12 +933,7 @@ proptest! {
 
 #[test]
 fn a_network_that_a_lan_divides_has_all_its_endings() {
-    let spec = |lan, flaw, key| Spec {
-        lan,
-        flaw,
-        key,
-        ..PLAIN
-    };
+    let spec = |lan, flaw, key| Spec { lan, flaw, key, ..PLAIN };
     let world = World {
         topology: "{ mode: FullMesh }",
         addresses: Addresses::SharedAndDeclared,
@@ -1034,14 +966,7 @@ fn index(wanted: usize, of: usize) -> Index {
 /// A node receives what is on its LAN, and sends the rest of a declared range on to a Peer with a wider one.
 #[test]
 fn a_contested_range_leads_into_a_lan_in_part() {
-    let of_one = |lan, host, key| {
-        cluster(vec![Spec {
-            host,
-            lan,
-            key,
-            ..PLAIN
-        }])
-    };
+    let of_one = |lan, host, key| cluster(vec![Spec { host, lan, key, ..PLAIN }]);
     let range = Fault::Range(index(0, 9), "192.168.0.0/24".to_owned());
     let world = World {
         topology: "{ mode: Hub, hubs: [c1] }",
@@ -1052,10 +977,7 @@ fn a_contested_range_leads_into_a_lan_in_part() {
             of_one(Lan::Shared(27), 0, 32),
         ],
         externals: Vec::new(),
-        faults: vec![
-            (index(1, 3), index(0, 9), range),
-            (index(2, 3), index(0, 9), Fault::Copy),
-        ],
+        faults: vec![(index(1, 3), index(0, 9), range), (index(2, 3), index(0, 9), Fault::Copy)],
     };
     agree(&world).unwrap();
 }

@@ -156,12 +156,7 @@ pub(super) fn mesh_of(mesh: &str, topology: &str, world: &World, members: &[usiz
         if !cluster.anchors.is_empty() {
             yaml.push_str("    anchors:\n");
         }
-        for Anchor {
-            ranges,
-            nodes,
-            count,
-        } in &cluster.anchors
-        {
+        for Anchor { ranges, nodes, count } in &cluster.anchors {
             let _ = writeln!(yaml, "    - count: {count}");
             let _ = match ranges {
                 Some(range) => writeln!(yaml, "      ranges: ['{range}']"),
@@ -189,11 +184,7 @@ pub(super) fn key(number: usize) -> String {
 
 pub(super) fn node(claims: &Claims) -> Node {
     let text = |value: Option<&str>| value.map(str::to_owned);
-    let internal = if claims.is_forced {
-        "force-internal-ip"
-    } else {
-        "internal-ip"
-    };
+    let internal = if claims.is_forced { "force-internal-ip" } else { "internal-ip" };
     let annotations = [
         ("wireguard-ip", claims.wireguard.clone()),
         ("key", claims.key.map(key)),
@@ -204,9 +195,7 @@ pub(super) fn node(claims: &Claims) -> Node {
         ("granularity", text(claims.granularity)),
         ("leader", claims.leads.then(String::new)),
     ];
-    let annotations = annotations
-        .into_iter()
-        .filter_map(|(key, value)| Some((key, value?)));
+    let annotations = annotations.into_iter().filter_map(|(key, value)| Some((key, value?)));
     let (pods, addresses) = (claims.pods.clone(), claims.addresses.clone());
     let label = text(claims.label).map(|it| ("mesh".to_owned(), it));
     Node {
@@ -289,11 +278,7 @@ pub(super) fn claims(i: usize, n: usize, position: usize) -> impl Strategy<Value
         addresses,
         proptest::option::of(select(vec!["x", "y"])),
         proptest::option::of(granularity),
-        (
-            any::<bool>(),
-            proptest::bool::weighted(0.1),
-            proptest::bool::weighted(0.2),
-        ),
+        (any::<bool>(), proptest::bool::weighted(0.1), proptest::bool::weighted(0.2)),
         select(vec![
             "node".to_owned(),
             "node".to_owned(),
@@ -385,9 +370,7 @@ fn anchors(i: usize) -> impl Strategy<Value = Vec<Anchor>> {
 
 fn cluster(i: usize, n: usize) -> impl Strategy<Value = Cluster> {
     let nodes = (0..5usize).prop_flat_map(move |count| {
-        (0..count)
-            .map(|position| claims(i, n, position))
-            .collect::<Vec<_>>()
+        (0..count).map(|position| claims(i, n, position)).collect::<Vec<_>>()
     });
     let granularity = proptest::option::of(select(vec!["Location", "Full", "Cross"]));
     let form = (any::<bool>(), granularity);
@@ -442,11 +425,7 @@ pub(super) fn world() -> impl Strategy<Value = World> {
             if let Some(cluster) = nat.and_then(|it| clusters.get_mut(it)) {
                 cluster.behind_nat = true;
             }
-            World {
-                topology,
-                clusters,
-                externals,
-            }
+            World { topology, clusters, externals }
         })
     })
 }
@@ -474,11 +453,8 @@ impl Cluster {
             self.granularity = Some("Location");
             let named = self.anchors.iter().flat_map(|it| it.nodes.clone());
             let nodes: BTreeSet<String> = named.chain(["node-1".to_owned()]).collect();
-            self.anchors = vec![Anchor {
-                ranges: pods,
-                nodes: nodes.into_iter().collect(),
-                count: 1,
-            }];
+            self.anchors =
+                vec![Anchor { ranges: pods, nodes: nodes.into_iter().collect(), count: 1 }];
         }
         if gives("Carrier") && self.flat {
             self.anchors.push(Anchor {
@@ -603,11 +579,7 @@ pub(super) fn one_node() -> impl Strategy<Value = OneNode> {
             for (node, interface) in clusters[target].nodes.iter_mut().zip(minority) {
                 node.internal = Some(interface);
             }
-            let before = World {
-                topology: "{ mode: FullMesh }",
-                clusters,
-                externals: Vec::new(),
-            };
+            let before = World { topology: "{ mode: FullMesh }", clusters, externals: Vec::new() };
             let mut after = before.clone();
             let (internal, endpoint, dialled, location, is_forced) = attack;
             let port = |it: String| format!("{}:51820", it.split('/').next().unwrap_or_default());
@@ -622,12 +594,7 @@ pub(super) fn one_node() -> impl Strategy<Value = OneNode> {
             if is_swapped {
                 node.pods.reverse();
             }
-            OneNode {
-                before,
-                after,
-                target,
-                attacker,
-            }
+            OneNode { before, after, target, attacker }
         })
     })
 }

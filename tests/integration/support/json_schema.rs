@@ -65,9 +65,7 @@ pub(crate) fn violations(schema: &Value, value: &Value) -> Vec<String> {
 /// Returns the same by a schema that has been read.
 pub(crate) fn violations_of(schema: &Validator, value: &Value) -> Vec<String> {
     let errors = schema.iter_errors(value);
-    errors
-        .map(|it| format!("{} {it}", it.instance_path()))
-        .collect()
+    errors.map(|it| format!("{} {it}", it.instance_path())).collect()
 }
 
 /// Fails if a schema or one in it has a keyword that is not known.
@@ -96,8 +94,5 @@ fn check_keywords(schema: &Value) {
 #[test]
 #[should_panic(expected = "atLeast in")]
 fn sees_an_unknown_keyword() {
-    violations(
-        &serde_json::json!({ "properties": { "a": { "atLeast": 1 } } }),
-        &Value::Null,
-    );
+    violations(&serde_json::json!({ "properties": { "a": { "atLeast": 1 } } }), &Value::Null);
 }

@@ -73,20 +73,13 @@ fn replayed(model: &Model, seed: usize) -> Vec<(Cidr, String)> {
     let mut taken = BTreeSet::new();
     let mut entries: Vec<([u8; 32], Vec<Cidr>)> = Vec::new();
     for (segment, own) in model.topology.segments.numbered().skip(1) {
-        let mut ranges: Vec<Cidr> = own
-            .allowed_ips
-            .iter()
-            .map(|it| it.interface.network)
-            .collect();
+        let mut ranges: Vec<Cidr> = own.allowed_ips.iter().map(|it| it.interface.network).collect();
         ranges.extend(own.wireguard_ip.computed().map(Cidr::host));
         entries.push((model.key(Tunnel::Segment(segment)).unwrap(), ranges));
     }
     for peer in there {
         let translation = model.share(peer).unwrap().translation;
-        let kept = translation
-            .allowed_ips
-            .iter()
-            .filter(|it| taken.insert(it.to_string()));
+        let kept = translation.allowed_ips.iter().filter(|it| taken.insert(it.to_string()));
         let ranges = kept.map(|it| it.interface.network).collect();
         entries.push((translation.key, ranges));
     }
@@ -101,8 +94,5 @@ fn replayed(model: &Model, seed: usize) -> Vec<(Cidr, String)> {
             device.extend(ranges.iter().map(|it| (*it, *key)));
         }
     }
-    device
-        .into_iter()
-        .map(|(range, key)| (range, STANDARD.encode(key)))
-        .collect()
+    device.into_iter().map(|(range, key)| (range, STANDARD.encode(key))).collect()
 }

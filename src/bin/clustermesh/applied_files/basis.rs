@@ -21,11 +21,7 @@ pub(crate) fn basis(inputs: &Inputs, dumps: &Dumps) -> String {
     let meshes = meshes.map(|it| format!("{} ({})", it.name, escaped(&it.place.source, SHOWN)));
     let entries = inputs.meshes.iter().flat_map(|it| &it.entries);
     let clusters: BTreeSet<_> = entries.map(|it| &it.name).collect();
-    let noun = if inputs.meshes.len() == 1 {
-        "mesh"
-    } else {
-        "meshes"
-    };
+    let noun = if inputs.meshes.len() == 1 { "mesh" } else { "meshes" };
     let folder = input_file::name(&inputs.settings.rendered.value);
     format!(
         "{noun} {}: {}, {}",
@@ -40,11 +36,7 @@ impl Dumps {
     fn origin(&self, folder: &str) -> String {
         let files = self.peers.iter().map(|it| {
             let path = input_file::name(&it.path);
-            format!(
-                "{} from {}",
-                escaped(&it.cluster, SHOWN),
-                escaped(&path, SHOWN)
-            )
+            format!("{} from {}", escaped(&it.cluster, SHOWN), escaped(&path, SHOWN))
         });
         let files: Vec<String> = files.collect();
         let others = if self.is_live() {

@@ -85,10 +85,9 @@ enum LeftClusters {
 
 fn dump(text: &str) -> Result<Dump, String> {
     match text.split_once('=') {
-        Some((cluster, path)) if !cluster.is_empty() && !path.is_empty() => Ok(Dump {
-            cluster: cluster.to_owned(),
-            path: PathBuf::from(path),
-        }),
+        Some((cluster, path)) if !cluster.is_empty() && !path.is_empty() => {
+            Ok(Dump { cluster: cluster.to_owned(), path: PathBuf::from(path) })
+        }
         _ => Err("expected CLUSTER=FILE".to_owned()),
     }
 }
@@ -174,10 +173,7 @@ impl Dumps {
     ) -> CommandResult<DumpedPeers> {
         let mut dumped = DumpedPeers::default();
         for Dump { cluster, path } in &self.peers {
-            let left = cluster
-                .parse()
-                .ok()
-                .filter(|_| of_left == LeftClusters::Read);
+            let left = cluster.parse().ok().filter(|_| of_left == LeftClusters::Read);
             let known = match (named(cluster, clusters), left) {
                 (Ok(known), _) => known.clone(),
                 (Err(_), Some(left)) => left,
@@ -197,11 +193,8 @@ impl Dumps {
                 // A pipe cannot be read again.
                 inputs.files.add(manifests(&source, text));
             }
-            let files = if clusters.contains(&known) {
-                &mut dumped.files
-            } else {
-                &mut dumped.left
-            };
+            let files =
+                if clusters.contains(&known) { &mut dumped.files } else { &mut dumped.left };
             files.entry(known).or_default().push(file);
         }
         #[cfg(feature = "snapshot")]
@@ -230,10 +223,7 @@ impl Live {
         let nameable: BTreeSet<&ClusterName> = clusters.iter().collect();
         let mut asked = nameable.clone();
         asked.retain(|it| !dumped.files.contains_key(*it));
-        let addressed = Addressed {
-            read: &asked,
-            nameable: &nameable,
-        };
+        let addressed = Addressed { read: &asked, nameable: &nameable };
         self.reach.settle(&mut inputs.settings);
         let (settings, meshes) = (&inputs.settings, &inputs.meshes);
         let mut contact = self.reach.contact(addressed, settings, meshes)?;

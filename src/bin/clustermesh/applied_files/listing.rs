@@ -20,11 +20,7 @@ pub(super) struct FolderListing {
 impl FolderListing {
     /// Looks into the folder of a cluster. No link is followed.
     pub(super) fn read(roots: &Roots, folder: PathBuf) -> anyhow::Result<Self> {
-        let mut listing = Self {
-            path: folder.clone(),
-            found: None,
-            skipped: Vec::new(),
-        };
+        let mut listing = Self { path: folder.clone(), found: None, skipped: Vec::new() };
         let Some(file_type) = disk::type_of(roots, &folder) else {
             return Ok(listing);
         };

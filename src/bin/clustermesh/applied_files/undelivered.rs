@@ -50,13 +50,9 @@ impl AppliedFiles {
         let mut has = Self::default();
         let differing = self.files.iter();
         let differing = differing.filter(|(cluster, _)| shall.files.contains_key(*cluster));
-        has.files
-            .extend(differing.map(|(cluster, files)| (cluster.clone(), files.clone())));
+        has.files.extend(differing.map(|(cluster, files)| (cluster.clone(), files.clone())));
         let (shall, _) = shall.with_foreign(&has, &inputs.meshes);
         let dumped = dumps.peers.iter().filter_map(|it| it.cluster.parse().ok());
-        Some(Undelivered {
-            files: shall.files,
-            dumped: dumped.collect(),
-        })
+        Some(Undelivered { files: shall.files, dumped: dumped.collect() })
     }
 }

@@ -33,22 +33,12 @@ fn every_command_is_in_one_group() {
 #[test]
 fn first_lines_are_short() {
     for command in all() {
-        let name = command
-            .get_bin_name()
-            .unwrap_or(command.get_name())
-            .to_owned();
-        let about = command
-            .get_about()
-            .map(ToString::to_string)
-            .unwrap_or_default();
+        let name = command.get_bin_name().unwrap_or(command.get_name()).to_owned();
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         assert!((1..=80).contains(&about.chars().count()), "{name}: {about}");
         for arg in command.get_arguments() {
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-            assert!(
-                (1..=80).contains(&help.chars().count()),
-                "{name} {}: {help}",
-                arg.get_id()
-            );
+            assert!((1..=80).contains(&help.chars().count()), "{name} {}: {help}", arg.get_id());
             assert!(!help.ends_with('.'), "{name} {}: {help}", arg.get_id());
         }
     }
@@ -80,19 +70,11 @@ fn common_options_stand_before_the_command_or_behind_it() {
     ] {
         assert_eq!(understood(line), expected, "{line}");
     }
-    let lists = parse(
-        "c --mesh a render --mesh b --mesh c"
-            .split(' ')
-            .map(OsString::from),
-    )
-    .ok();
+    let lists = parse("c --mesh a render --mesh b --mesh c".split(' ').map(OsString::from)).ok();
     let meshes = lists.map(|it| it.files.named_meshes());
     assert_eq!(meshes, Some(["a", "b", "c"].map(Into::into).to_vec()));
     for (line, error) in [
-        (
-            "c -C x render -C y",
-            "error: '--directory' is given before the command and behind it",
-        ),
+        ("c -C x render -C y", "error: '--directory' is given before the command and behind it"),
         (
             "c -C x schema mesh",
             "error: unexpected argument '--directory' found: `clustermesh schema` does not have it",
@@ -106,19 +88,10 @@ fn common_options_stand_before_the_command_or_behind_it() {
             "error: unexpected argument '--quiet' found: `clustermesh argocd generate` does not have it",
         ),
         ("c schema mesh -q", "error: unexpected argument '-q' found"),
-        (
-            "c rbac --snapshots x",
-            "error: unexpected argument '--snapshots' found",
-        ),
+        ("c rbac --snapshots x", "error: unexpected argument '--snapshots' found"),
         ("c -C x rendr", "error: unrecognized subcommand 'rendr'"),
-        (
-            "c --bogus render",
-            "error: unexpected argument '--bogus' found",
-        ),
-        (
-            "c -C",
-            "error: a value is required for '--directory <DIR>' but none was supplied",
-        ),
+        ("c --bogus render", "error: unexpected argument '--bogus' found"),
+        ("c -C", "error: a value is required for '--directory <DIR>' but none was supplied"),
     ] {
         assert_eq!(understood(line), error, "{line}");
     }

@@ -116,10 +116,7 @@ impl Connection {
             config.auth_info.token = Some(token.into());
             let way = ServerWay {
                 config,
-                user: User {
-                    origin: POD.to_owned(),
-                    has_credentials: true,
-                },
+                user: User { origin: POD.to_owned(), has_credentials: true },
                 proxy,
                 hidden,
             };
@@ -129,12 +126,7 @@ impl Connection {
     }
 
     fn new(way: ServerWay, patience: Duration) -> Result<Self, Fault> {
-        let ServerWay {
-            mut config,
-            user,
-            proxy,
-            hidden,
-        } = way;
+        let ServerWay { mut config, user, proxy, hidden } = way;
         let connect = patience.min(CONNECT);
         config.connect_timeout = Some(connect);
         config.read_timeout = Some(patience);
@@ -189,12 +181,7 @@ impl Connection {
 impl Settled {
     /// Reads the files of a context, and checks its fields.
     fn new(selected: SelectedContext) -> Result<Self, Fault> {
-        let SelectedContext {
-            origin,
-            cluster,
-            user,
-            named,
-        } = selected;
+        let SelectedContext { origin, cluster, user, named } = selected;
         let wrong = |problem: String| Fault::of_kubeconfig(&origin, &problem);
         let cluster = inline_cluster(cluster).map_err(wrong)?;
         let user = inline_user(user).map_err(wrong)?;
@@ -203,15 +190,7 @@ impl Settled {
         let proxy = Proxy::before(&url, proxy).map_err(wrong)?;
         let mut hidden = Redactions::from_user(&user);
         hidden.add_userinfo(proxy.as_ref().map_or("", Proxy::userinfo));
-        Ok(Self {
-            origin,
-            cluster,
-            user,
-            named,
-            url,
-            proxy,
-            hidden,
-        })
+        Ok(Self { origin, cluster, user, named, url, proxy, hidden })
     }
 
     /// Runs the login plugin, if there is nothing better.
@@ -247,12 +226,7 @@ impl Settled {
         config.disable_compression = self.cluster.disable_compression.unwrap_or(false);
         config.tls_server_name = self.cluster.tls_server_name;
         config.auth_info = self.user;
-        Ok(ServerWay {
-            config,
-            user: self.named,
-            proxy: self.proxy,
-            hidden: self.hidden,
-        })
+        Ok(ServerWay { config, user: self.named, proxy: self.proxy, hidden: self.hidden })
     }
 }
 
@@ -269,11 +243,7 @@ fn look_up(config: &mut Config, patience: Duration) -> Result<HeaderValue, Fault
     let address = host_and_port(url);
     let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(|_| unknown())?.collect();
     let is_open = |it: &&SocketAddr| TcpStream::connect_timeout(it, patience).is_ok();
-    let open = addresses
-        .iter()
-        .find(is_open)
-        .or(addresses.first())
-        .ok_or_else(unknown)?;
+    let open = addresses.iter().find(is_open).or(addresses.first()).ok_or_else(unknown)?;
     let header = HeaderValue::from_str(&address).map_err(|_| unknown())?;
     let mut parts = url.clone().into_parts();
     parts.authority = open.to_string().parse().ok();
@@ -329,18 +299,15 @@ fn unusable(error: &kube::Error) -> &'static str {
 
 fn cluster_url(cluster: &Cluster) -> Result<Uri, String> {
     let server = cluster.server.as_deref().unwrap_or_default();
-    let url: Uri = server
-        .parse()
-        .map_err(|error| format!("`server` is not a valid URL: {error}"))?;
+    let url: Uri =
+        server.parse().map_err(|error| format!("`server` is not a valid URL: {error}"))?;
     let scheme = url.scheme_str();
     if !matches!(scheme, Some("http" | "https")) || url.host().is_none_or(str::is_empty) {
         return Err("`server` is not a URL such as `https://203.0.113.1:6443`".to_owned());
     }
     // hyper would take the scheme's port instead.
     let authority = url.authority().map_or("", Authority::as_str);
-    let port = authority
-        .rsplit_once(':')
-        .filter(|(_, it)| !it.contains(']'));
+    let port = authority.rsplit_once(':').filter(|(_, it)| !it.contains(']'));
     if port.is_some() && url.port_u16().is_none() {
         return Err("the port in `server` is not a number from 1 to 65535".to_owned());
     }

@@ -20,8 +20,7 @@ pub(super) fn inline_cluster(mut cluster: Cluster) -> Result<Cluster, String> {
         cluster.certificate_authority.take(),
     )?;
     if let Some(CredentialField { name, pem }) = authority {
-        pem.certificates()
-            .map_err(|problem| format!("`{name}` {problem}"))?;
+        pem.certificates().map_err(|problem| format!("`{name}` {problem}"))?;
         cluster.certificate_authority_data = Some(pem.to_base64());
     }
     Ok(cluster)
@@ -51,12 +50,10 @@ pub(super) fn inline_user(mut user: AuthInfo) -> Result<AuthInfo, String> {
         (None, None) => {}
         (Some(certificate), Some(key)) => {
             let CredentialField { name, pem } = certificate;
-            pem.certificates()
-                .map_err(|problem| format!("`{name}` {problem}"))?;
+            pem.certificates().map_err(|problem| format!("`{name}` {problem}"))?;
             user.client_certificate_data = Some(pem.to_base64());
             let CredentialField { name, pem } = key;
-            pem.check_key()
-                .map_err(|problem| format!("`{name}` {problem}"))?;
+            pem.check_key().map_err(|problem| format!("`{name}` {problem}"))?;
             user.client_key_data = Some(pem.to_base64().into());
         }
         (Some(CredentialField { name, .. }), None) => {
@@ -67,14 +64,8 @@ pub(super) fn inline_user(mut user: AuthInfo) -> Result<AuthInfo, String> {
         }
     }
     let says_more = user.impersonate_uid.is_some()
-        || user
-            .impersonate_groups
-            .as_ref()
-            .is_some_and(|it| !it.is_empty())
-        || user
-            .impersonate_user_extra
-            .as_ref()
-            .is_some_and(|it| !it.is_empty());
+        || user.impersonate_groups.as_ref().is_some_and(|it| !it.is_empty())
+        || user.impersonate_user_extra.as_ref().is_some_and(|it| !it.is_empty());
     if says_more && user.impersonate.is_none() {
         return Err("`as-uid`, `as-groups` and `as-user-extra` require `as`".to_owned());
     }
@@ -92,9 +83,7 @@ pub(super) fn authorities(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Str
         return Ok(None);
     };
     let certificates = Pem::of_base64(data).and_then(|pem| pem.certificates());
-    certificates
-        .map(Some)
-        .map_err(|problem| format!("`certificate-authority-data` {problem}"))
+    certificates.map(Some).map_err(|problem| format!("`certificate-authority-data` {problem}"))
 }
 
 /// Refuses a token that no header can hold: kube would panic.
@@ -102,16 +91,11 @@ pub(super) fn check_token(user: &AuthInfo) -> Result<(), String> {
     let provider = user.auth_provider.as_ref();
     let tokens = [
         ("token", secret(user, "token")),
-        (
-            "id-token",
-            provider.and_then(|it| it.config.get("id-token").cloned()),
-        ),
+        ("id-token", provider.and_then(|it| it.config.get("id-token").cloned())),
     ];
     for (field, token) in tokens {
         if token.is_some_and(|token| HeaderValue::from_str(&token).is_err()) {
-            return Err(format!(
-                "`{field}` contains characters that are not allowed in tokens"
-            ));
+            return Err(format!("`{field}` contains characters that are not allowed in tokens"));
         }
     }
     Ok(())

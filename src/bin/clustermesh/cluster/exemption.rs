@@ -45,11 +45,8 @@ impl Exemption {
         if let Ok(address) = without_brackets(host).parse() {
             return Some(Self::Address(address, port));
         }
-        let name = host
-            .strip_prefix('*')
-            .filter(|it| it.starts_with('.'))
-            .unwrap_or(host)
-            .to_owned();
+        let name =
+            host.strip_prefix('*').filter(|it| it.starts_with('.')).unwrap_or(host).to_owned();
         (!name.is_empty()).then_some(Self::Name(name, port))
     }
 
@@ -119,23 +116,11 @@ mod tests {
 
     #[test]
     fn addresses_are_read_as_go_reads_them() {
-        let list = [
-            "10.1.2.3",
-            "10.0.0.0/8",
-            "10.1.2.3:443",
-            "10.1.2.4",
-            "11.0.0.0/8",
-            "10.1.2.3:6443",
-        ];
+        let list =
+            ["10.1.2.3", "10.0.0.0/8", "10.1.2.3:443", "10.1.2.4", "11.0.0.0/8", "10.1.2.3:6443"];
         assert_eq!(exempting("https://10.1.2.3", &list), list[..3]);
-        let list = [
-            "fd00::1",
-            "fd00::/8",
-            "[fd00::1]",
-            "[fd00::1]:6443",
-            "fd00::2",
-            "[fd00::1]:443",
-        ];
+        let list =
+            ["fd00::1", "fd00::/8", "[fd00::1]", "[fd00::1]:6443", "fd00::2", "[fd00::1]:443"];
         assert_eq!(exempting("https://[fd00::1]:6443", &list), list[..4]);
     }
 }

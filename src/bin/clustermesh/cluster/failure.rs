@@ -155,10 +155,9 @@ fn server_certificate(error: &CertificateError) -> (&'static str, Option<&'stati
             "is not valid at this time",
             Some("renew the certificate, or correct the clock of this machine"),
         ),
-        Error::InvalidPurpose | Error::InvalidPurposeContext { .. } => (
-            "is not a server certificate (`serverAuth` is missing)",
-            None,
-        ),
+        Error::InvalidPurpose | Error::InvalidPurposeContext { .. } => {
+            ("is not a server certificate (`serverAuth` is missing)", None)
+        }
         Error::BadSignature => (
             "is signed by an authority with the name of a trusted one but another key",
             Some(AUTHORITY),
@@ -170,10 +169,9 @@ fn server_certificate(error: &CertificateError) -> (&'static str, Option<&'stati
         }
         // webpki's own errors, which are called so and no longer have a type.
         Error::Other(error) => match error.to_string().as_str() {
-            "CaUsedAsEndEntity" => (
-                "is a CA certificate, which cannot be used as a server certificate",
-                None,
-            ),
+            "CaUsedAsEndEntity" => {
+                ("is a CA certificate, which cannot be used as a server certificate", None)
+            }
             "UnsupportedCertVersion" => ("is X.509 version 1, and only 3 is supported", None),
             _ => (MALFORMED, None),
         },
@@ -194,10 +192,7 @@ pub(super) fn unreachable(connection: &Connection, problem: &str) -> Fault {
 /// Returns the fault of a server that has not answered in time.
 pub(super) fn slow(connection: &Connection, waited: Duration) -> Fault {
     let (server, seconds) = (shown(&connection.way()), waited.as_secs());
-    Fault::new(
-        &SLOW,
-        format!("no response from {server} within {seconds} s"),
-    )
+    Fault::new(&SLOW, format!("no response from {server} within {seconds} s"))
 }
 
 /// Returns the fault of a server whose answers have no end.
@@ -227,16 +222,11 @@ pub(super) fn cut(problem: &str) -> RequestFailure {
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| {
         // An error within an I/O error is not among its sources; only what caused it is.
-        let within = error
-            .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref);
+        let within = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         within.map_or_else(|| error.source(), |within| Some(within))
     })
 }
 
 fn innermost(error: &(dyn Error + 'static)) -> String {
-    chain(error)
-        .last()
-        .map(ToString::to_string)
-        .unwrap_or_default()
+    chain(error).last().map(ToString::to_string).unwrap_or_default()
 }

@@ -9,10 +9,7 @@ use super::pages::object;
 use super::request::{ApiRequest, ApiResponse, SMALL, answer};
 use super::right::GET_GUARD;
 
-const KINDS: [&str; 2] = [
-    "validatingadmissionpolicies",
-    "validatingadmissionpolicybindings",
-];
+const KINDS: [&str; 2] = ["validatingadmissionpolicies", "validatingadmissionpolicybindings"];
 
 /// Reads the objects of the guard. A server without this API has none.
 pub(super) async fn read(connection: &Connection) -> Result<Vec<Value>, Fault> {

@@ -52,10 +52,8 @@ impl SelectedContext {
     /// Refuses fields with which the author of `config`, which names the kubeconfig, could run
     /// programs here or send local files to a server.
     pub(crate) fn named_by_other(self, config: &str) -> Result<Self, Fault> {
-        let fields = [
-            ("exec", self.user.exec.is_some()),
-            ("tokenFile", self.user.token_file.is_some()),
-        ];
+        let fields =
+            [("exec", self.user.exec.is_some()), ("tokenFile", self.user.token_file.is_some())];
         let Some((field, _)) = fields.into_iter().find(|(_, is_there)| *is_there) else {
             return Ok(self);
         };
@@ -72,10 +70,7 @@ impl SelectedContext {
 impl Kubeconfigs {
     /// Returns none yet; each may take `patience` to be read.
     pub(crate) fn new(patience: Duration) -> Self {
-        Self {
-            patience,
-            read: BTreeMap::new(),
-        }
+        Self { patience, read: BTreeMap::new() }
     }
 
     /// Looks up a context in files that are merged as kubectl merges them.
@@ -116,9 +111,7 @@ impl Kubeconfigs {
             let meant = loaded.nearest(context);
             let meant = meant.map(|name| format!("; did you mean `{name}`?"));
             let meant = meant.unwrap_or_default();
-            loaded.wrong(&format!(
-                "`{flag}` names the unknown context `{context}`{meant}"
-            ))
+            loaded.wrong(&format!("`{flag}` names the unknown context `{context}`{meant}"))
         })
     }
 
@@ -140,9 +133,7 @@ fn load(files: &[PathBuf], patience: Duration) -> Result<Arc<Loaded>, Fault> {
         }
         let next = source::from_file(file, patience).map_err(wrong)?;
         merged = Some(match merged {
-            Some(before) => before
-                .merge(next)
-                .map_err(|error| wrong(source::problem(&error)))?,
+            Some(before) => before.merge(next).map_err(|error| wrong(source::problem(&error)))?,
             None => next,
         });
     }
@@ -195,10 +186,7 @@ impl Loaded {
         Ok(SelectedContext {
             origin: self.origin.clone(),
             cluster,
-            named: User {
-                origin,
-                has_credentials: has_credentials(&user),
-            },
+            named: User { origin, has_credentials: has_credentials(&user) },
             user,
         })
     }

@@ -54,10 +54,7 @@ pub(super) fn login(
 ) -> Result<Credentials, Fault> {
     let name = hidden.hide(plugin.command.as_deref().unwrap_or_default());
     let failed = |problem: String| {
-        Fault::new(
-            &LOGIN,
-            format!("the login plugin {} {problem}", Quoted(&name)),
-        )
+        Fault::new(&LOGIN, format!("the login plugin {} {problem}", Quoted(&name)))
     };
     let not_started = |problem: &str| {
         failed(format!("cannot be started: {}", shown(problem)))

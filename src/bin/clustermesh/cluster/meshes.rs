@@ -60,9 +60,7 @@ pub(crate) fn meshes(
     selected: SelectedContext,
     patience: Duration,
 ) -> io::Result<Result<Vec<Value>, Fault>> {
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let limit = patience * ANSWERS;
     let list = async {
         let connection = Connection::open(selected, patience).await?;

@@ -66,9 +66,8 @@ async fn list_once<C: Collection>(
     let mut collection = C::default();
     let mut more: Option<String> = None;
     for pages in 1..=PAGES {
-        let rest = more
-            .as_deref()
-            .map_or_else(String::new, |it| format!("&continue={}", encoded(it)));
+        let rest =
+            more.as_deref().map_or_else(String::new, |it| format!("&continue={}", encoded(it)));
         let question = ApiRequest {
             path: format!("{path}?limit={PAGE}{rest}"),
             right: right.clone(),

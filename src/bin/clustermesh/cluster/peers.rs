@@ -66,10 +66,7 @@ pub(super) async fn list(connection: &Connection) -> Result<PeerList, Fault> {
         return Ok(PeerList::default());
     };
     if !versions.iter().any(|it| it == VERSION) {
-        return Ok(PeerList {
-            versions,
-            listing: None,
-        });
+        return Ok(PeerList { versions, listing: None });
     }
     let path = format!("{GROUP}/{VERSION}/peers");
     let listed = pages::list(connection, &path, &LIST_PEERS).await?;
@@ -77,19 +74,12 @@ pub(super) async fn list(connection: &Connection) -> Result<PeerList, Fault> {
     let Some((listed, _)) = listed else {
         return Ok(PeerList::default());
     };
-    Ok(PeerList {
-        versions,
-        listing: Some(listed),
-    })
+    Ok(PeerList { versions, listing: Some(listed) })
 }
 
 /// Returns the versions that the server has of Kilo's group, if it has the group.
 async fn versions(connection: &Connection) -> Result<Option<Vec<String>>, Fault> {
-    let question = ApiRequest {
-        path: GROUP.to_owned(),
-        right: LIST_PEERS,
-        limit: SMALL,
-    };
+    let question = ApiRequest { path: GROUP.to_owned(), right: LIST_PEERS, limit: SMALL };
     let hidden = &connection.hidden;
     let read = |bytes: &[u8]| {
         let text = pages::text(bytes)?;
@@ -117,10 +107,7 @@ fn is_version(text: &str) -> bool {
     };
     let mut stages = ["alpha", "beta"].into_iter();
     let stage = stages.find_map(|it| rest.split_once(it));
-    stage.map_or_else(
-        || is_number(rest),
-        |(major, minor)| is_number(major) && is_number(minor),
-    )
+    stage.map_or_else(|| is_number(rest), |(major, minor)| is_number(major) && is_number(minor))
 }
 
 impl Collection for PeerListing {
@@ -160,17 +147,9 @@ mod tests {
         for text in ["v1", "v1alpha1", "v2beta10"] {
             assert!(is_version(text), "{text}");
         }
-        for text in [
-            "",
-            "v",
-            "1",
-            "valpha1",
-            "v1alpha",
-            "v1gamma1",
-            "v1alpha1beta1",
-            "v1\u{1b}[2J",
-            "v1 ",
-        ] {
+        for text in
+            ["", "v", "1", "valpha1", "v1alpha", "v1gamma1", "v1alpha1beta1", "v1\u{1b}[2J", "v1 "]
+        {
             assert!(!is_version(text), "{text}");
         }
     }

@@ -35,10 +35,7 @@ struct ProgramOutput {
 /// Runs a program. If it takes longer than `patience` it is ended, with all that it started, and
 /// nothing is returned.
 pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<Option<Ended>> {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
     {
         use std::os::unix::process::CommandExt as _;
@@ -47,16 +44,8 @@ pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<Optio
     let deadline = Instant::now() + patience;
     let mut child = command.spawn()?;
     let read = |child: &mut Child| -> io::Result<_> {
-        let stdout = child
-            .stdout
-            .take()
-            .map(ProgramOutput::read_aside)
-            .transpose()?;
-        let stderr = child
-            .stderr
-            .take()
-            .map(ProgramOutput::read_aside)
-            .transpose()?;
+        let stdout = child.stdout.take().map(ProgramOutput::read_aside).transpose()?;
+        let stderr = child.stderr.take().map(ProgramOutput::read_aside).transpose()?;
         Ok((stdout, stderr))
     };
     let (stdout, stderr) = match read(&mut child) {

@@ -35,9 +35,7 @@ impl Proxy {
         let is_whole = origin != CONFIGURED || text.contains("://");
         match url(&text).filter(|_| is_whole) {
             Some(url) => Ok(Some(Self { url, origin })),
-            None => Err(format!(
-                "`{origin}` is not the URL of an http, https or socks5 proxy"
-            )),
+            None => Err(format!("`{origin}` is not the URL of an http, https or socks5 proxy")),
         }
     }
 
@@ -77,11 +75,7 @@ pub(super) fn is_local(server: &Uri) -> bool {
 
 /// Returns whether a server or proxy is named by its address, so that nothing is looked up.
 pub(super) fn is_address(url: &Uri) -> bool {
-    let host = url
-        .host()
-        .unwrap_or_default()
-        .trim_start_matches('[')
-        .trim_end_matches(']');
+    let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     host.parse::<IpAddr>().is_ok()
 }
 
@@ -100,11 +94,7 @@ pub(super) fn host_and_port(url: &Uri) -> String {
 fn url(text: &str) -> Option<Uri> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
     // A name that the proxy resolves is one that we don't look at either way.
-    let scheme = if scheme == "socks5h" {
-        "socks5"
-    } else {
-        scheme
-    };
+    let scheme = if scheme == "socks5h" { "socks5" } else { scheme };
     let (_, port) = SCHEMES.into_iter().find(|(it, _)| *it == scheme)?;
     let url: Uri = format!("{scheme}://{rest}").parse().ok()?;
     url.host().filter(|host| !host.is_empty())?;
@@ -115,18 +105,14 @@ fn url(text: &str) -> Option<Uri> {
     if url.port().is_some() {
         return Some(url);
     }
-    format!("{scheme}://{}:{port}", url.authority()?)
-        .parse()
-        .ok()
+    format!("{scheme}://{}:{port}", url.authority()?).parse().ok()
 }
 
 /// Returns the proxy that the environment wants for a server, and the variable. As in Go, none for
 /// this machine.
 fn environment_proxy(server: &Uri) -> Option<(&'static str, String)> {
     let variable = |names: [&'static str; 2]| {
-        let mut values = names
-            .into_iter()
-            .filter_map(|name| Some((name, env::var(name).ok()?)));
+        let mut values = names.into_iter().filter_map(|name| Some((name, env::var(name).ok()?)));
         values.find(|(_, value)| !value.is_empty())
     };
     let proxy = if server.scheme_str() == Some("https") {
@@ -134,8 +120,6 @@ fn environment_proxy(server: &Uri) -> Option<(&'static str, String)> {
     } else {
         variable(["HTTP_PROXY", "http_proxy"])
     };
-    let exempt = variable(["NO_PROXY", "no_proxy"])
-        .map(|(_, value)| value)
-        .unwrap_or_default();
+    let exempt = variable(["NO_PROXY", "no_proxy"]).map(|(_, value)| value).unwrap_or_default();
     proxy.filter(|_| !is_local(server) && !is_exempt(server, &exempt))
 }

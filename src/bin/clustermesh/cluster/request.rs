@@ -19,11 +19,7 @@ use super::failure::{self, RequestFailure, useless};
 use super::right::Right;
 
 /// The characters that are encoded: all but the unreserved ones (RFC 3986, section 2.3).
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The user agent, for the logs of the server.
 const AGENT: &str = concat!("clustermesh/", env!("CARGO_PKG_VERSION"));
@@ -215,11 +211,7 @@ async fn content(
 
 /// Returns the fault of credentials that the server refuses.
 pub(super) fn unauthorized(connection: &Connection, right: &Right, says: &str) -> Fault {
-    let place = if right.is_of_operator {
-        "the operator's cluster "
-    } else {
-        ""
-    };
+    let place = if right.is_of_operator { "the operator's cluster " } else { "" };
     let server = format!("{place}{}", shown(&connection.server));
     let (user, says) = (&connection.user, says_so(says));
     let origin = shown(&user.origin);
@@ -314,9 +306,7 @@ async fn body(
 /// Returns the message of an error of Kubernetes. Answers of other servers may contain secrets that
 /// must not get into logs, and a kubeconfig from a Secret may lead to any server.
 fn said(bytes: &[u8]) -> String {
-    let status = serde_json::from_slice(bytes)
-        .ok()
-        .filter(|it: &ApiStatus| it.kind == "Status");
+    let status = serde_json::from_slice(bytes).ok().filter(|it: &ApiStatus| it.kind == "Status");
     status.and_then(|it| it.message).unwrap_or_default()
 }
 

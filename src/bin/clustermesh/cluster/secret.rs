@@ -43,14 +43,8 @@ impl SecretKey {
     /// accepted: in a path, `..` would lead elsewhere.
     pub(crate) fn new(namespace: &str, secret: &SecretKeyRef) -> Result<Self, Fault> {
         match secret.problem(namespace) {
-            None => Ok(Self {
-                namespace: namespace.to_owned(),
-                secret: secret.clone(),
-            }),
-            Some(problem) => Err(wrong_secret(
-                &format!("{namespace}/{}", secret.name),
-                problem,
-            )),
+            None => Ok(Self { namespace: namespace.to_owned(), secret: secret.clone() }),
+            Some(problem) => Err(wrong_secret(&format!("{namespace}/{}", secret.name), problem)),
         }
     }
 }
@@ -58,10 +52,7 @@ impl SecretKey {
 impl Store {
     /// Returns the cluster of a context.
     pub(crate) fn new(selected: Result<SelectedContext, Fault>) -> Self {
-        Self {
-            selected,
-            opened: OnceCell::new(),
-        }
+        Self { selected, opened: OnceCell::new() }
     }
 
     /// Opens the cluster, once for all who ask.
@@ -101,11 +92,7 @@ async fn kubeconfig(connection: &Connection, key: &SecretKey) -> Result<Selected
     let full_name = format!("{namespace}/{name}");
     let wrong = |problem: &str| wrong_secret(&full_name, problem);
     let request = ApiRequest {
-        path: format!(
-            "/api/v1/namespaces/{}/secrets/{}",
-            encoded(namespace),
-            encoded(name)
-        ),
+        path: format!("/api/v1/namespaces/{}/secrets/{}", encoded(namespace), encoded(name)),
         right: Right::get_secret(namespace, name),
         limit: SMALL,
     };
@@ -130,9 +117,7 @@ async fn kubeconfig(connection: &Connection, key: &SecretKey) -> Result<Selected
         let known: Vec<&str> = data.keys().map(String::as_str).collect();
         let known = match known.as_slice() {
             [] => "the Secret is empty".to_owned(),
-            known => connection
-                .hidden
-                .hide(&format!("it has {}", known.join(", "))),
+            known => connection.hidden.hide(&format!("it has {}", known.join(", "))),
         };
         return Err(wrong(&format!("the Secret has no key `{key}`; {known}")));
     };
@@ -147,24 +132,9 @@ async fn kubeconfig(connection: &Connection, key: &SecretKey) -> Result<Selected
 
 /// Refuses fields with which the author of the Secret could run programs or read files here.
 pub(super) fn harmless(selected: SelectedContext) -> Result<SelectedContext, Fault> {
-    let SelectedContext {
-        origin,
-        cluster,
-        user,
-        ..
-    } = &selected;
-    let Cluster {
-        certificate_authority,
-        ..
-    } = cluster;
-    let AuthInfo {
-        token_file,
-        client_certificate,
-        client_key,
-        auth_provider,
-        exec,
-        ..
-    } = user;
+    let SelectedContext { origin, cluster, user, .. } = &selected;
+    let Cluster { certificate_authority, .. } = cluster;
+    let AuthInfo { token_file, client_certificate, client_key, auth_provider, exec, .. } = user;
     let fields = [
         ("exec", exec.is_some()),
         ("auth-provider", auth_provider.is_some()),

@@ -36,9 +36,7 @@ fn connection() -> Connection {
     let mut runtime = runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build().unwrap();
     let open = Connection::open(selected.unwrap(), MINUTE);
-    runtime
-        .block_on(open)
-        .unwrap_or_else(|fault| panic!("{fault}"))
+    runtime.block_on(open).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
 fn fault(failure: RequestFailure) -> Fault {
@@ -57,18 +55,13 @@ fn of_access() -> Vec<Fault> {
     let unsafe_kubeconfig = kubeconfig(&plugin, "admin@east-1", secret).current();
     vec![
         Kubeconfigs::new(MINUTE).context(&file, "east").unwrap_err(),
-        kubeconfig(&nobody, "east", "ci/kubeconfig.yaml")
-            .current()
-            .unwrap_err(),
+        kubeconfig(&nobody, "east", "ci/kubeconfig.yaml").current().unwrap_err(),
         secret::harmless(unsafe_kubeconfig.unwrap()).unwrap_err(),
         wrong_secret(
             "kilo-clustermesh/east-kubeconfig",
             "the Secret has no key `kubeconfig`; it has value",
         ),
-        Fault::new(
-            &AMBIGUOUS,
-            "meshes prod and staging name different Secrets for its kubeconfig",
-        ),
+        Fault::new(&AMBIGUOUS, "meshes prod and staging name different Secrets for its kubeconfig"),
     ]
 }
 
@@ -76,10 +69,8 @@ fn of_access() -> Vec<Fault> {
 fn of_servers() -> Vec<Fault> {
     let connection = connection();
     let refused_connection = "Connection refused (os error 111)";
-    let proxy = Proxy {
-        url: "http://proxy.example.com:3128".parse().unwrap(),
-        origin: "HTTPS_PROXY",
-    };
+    let proxy =
+        Proxy { url: "http://proxy.example.com:3128".parse().unwrap(), origin: "HTTPS_PROXY" };
     let issuer = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
     let no_right = "nodes is forbidden: User \"system:serviceaccount:clustermesh:snapshot\" cannot \
                     list resource \"nodes\" in API group \"\" at the cluster scope";
@@ -91,11 +82,7 @@ fn of_servers() -> Vec<Fault> {
         failure::certificate(&issuer, SERVER).unwrap(),
         unauthorized(&connection, &LIST_NODES, "Unauthorized"),
         forbidden(&connection, &LIST_NODES, no_right),
-        refused(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "etcdserver: leader changed",
-        )
-        .tried(5),
+        refused(StatusCode::INTERNAL_SERVER_ERROR, "etcdserver: leader changed").tried(5),
         redirected(&connection, "https://login.example.com/?token=sesame"),
         fault(failure::cut("end of file before message length reached")).tried(5),
         fault(pages::unreadable("it is a web page")),
@@ -118,15 +105,11 @@ fn login_fault() -> Fault {
 fn pages_show_what_is_reported() {
     let east: ClusterName = "east".parse().unwrap();
     let faults = [of_access(), of_servers(), vec![login_fault()]].concat();
-    let faults = faults
-        .iter()
-        .map(|fault| clusters::fault(&east, fault, Some("snapshots/east.json")));
+    let faults =
+        faults.iter().map(|fault| clusters::fault(&east, fault, Some("snapshots/east.json")));
     let weaknesses = [Weakness::UncheckedCertificate, Weakness::Unencrypted]
         .map(|it| clusters::weakness(&east, it, Wanted::Nodes.answers()));
-    let findings: Vec<_> = faults
-        .chain(weaknesses)
-        .chain([clusters::missing_crd(&east)])
-        .collect();
+    let findings: Vec<_> = faults.chain(weaknesses).chain([clusters::missing_crd(&east)]).collect();
     let mut shown = 0;
     for rule in rules::all() {
         let page = rule.page();
@@ -140,9 +123,8 @@ fn pages_show_what_is_reported() {
         }
         shown += 1;
         let found = findings.iter().filter(|it| it.rule == rule);
-        let messages: Vec<String> = found
-            .map(|it| format!("east: {}", it.message).replace("`sh`", "`aws`"))
-            .collect();
+        let messages: Vec<String> =
+            found.map(|it| format!("east: {}", it.message).replace("`sh`", "`aws`")).collect();
         let text = text.split("```").next().unwrap().trim().replace('\n', " ");
         assert!(messages.contains(&text), "{}: {messages:#?}", rule.name());
     }

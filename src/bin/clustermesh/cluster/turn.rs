@@ -44,10 +44,7 @@ impl Turns {
         let connecting = Arc::clone(&self.connecting).acquire_owned().await.ok();
         ListingTurn(Arc::new(Turn {
             listing: Arc::clone(&self.listing),
-            state: Mutex::new(TurnState {
-                connecting,
-                ..TurnState::default()
-            }),
+            state: Mutex::new(TurnState { connecting, ..TurnState::default() }),
         }))
     }
 }

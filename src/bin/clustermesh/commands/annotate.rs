@@ -127,9 +127,7 @@ pub(crate) fn run(
         AnnotateFormat::Json => printer.print(&JsonDocument::of(&changes).text()?)?,
     }
     if !changes.is_empty() {
-        printer.note(&format!(
-            "after the change, run `clustermesh snapshot {name}`"
-        ));
+        printer.note(&format!("after the change, run `clustermesh snapshot {name}`"));
     }
     Ok(Outcome::Clean)
 }

@@ -98,17 +98,10 @@ pub(crate) fn run(
     let inputs = inputs::gather_assuming(files, &args.with)?;
     let mut inputs = ManuallyDrop::new(inputs);
     // Without a mesh no cluster is known, and the mesh is the problem to report.
-    let dumped = if inputs.is_unparsable {
-        DumpedPeers::default()
-    } else {
-        args.dumps.read(&mut inputs)?
-    };
-    let checked = planning::check(
-        &inputs,
-        Purpose::Validate,
-        Some(Fate::Kept),
-        OutputCheck::Unasked,
-    )?;
+    let dumped =
+        if inputs.is_unparsable { DumpedPeers::default() } else { args.dumps.read(&mut inputs)? };
+    let checked =
+        planning::check(&inputs, Purpose::Validate, Some(Fate::Kept), OutputCheck::Unasked)?;
     let checked = ManuallyDrop::new(checked);
     let findings = &checked.findings;
     let planned = checked.planned.as_ref().zip(checked.rendered.as_ref());
@@ -165,10 +158,7 @@ fn findings_of(dumped: &DumpedPeers, plan: &Plan) -> Vec<Finding> {
 /// Returns what comes of clusters that join, and of more clusters like one of the mesh.
 fn outlook(inputs: &Inputs, ledger: &Ledger, costs: &[Cost]) -> anyhow::Result<JoinOutlook> {
     let content = &inputs.settings.config.content;
-    let joining = Joining {
-        meshes: &inputs.meshes,
-        snapshots: &inputs.snapshots,
-    };
+    let joining = Joining { meshes: &inputs.meshes, snapshots: &inputs.snapshots };
     let outgrowth = Outgrowth::new(&inputs.meshes, costs, &content.limits.capacity);
     JoinOutlook::new(&joining, ledger, outgrowth)
 }
@@ -180,10 +170,8 @@ fn text(
     costs: &[Cost],
     outlook: &JoinOutlook,
 ) -> anyhow::Result<String> {
-    let meshes = &AssumedMeshes {
-        assumed: &args.with,
-        keeping_nodes: mesh::without_node_addresses(meshes),
-    };
+    let meshes =
+        &AssumedMeshes { assumed: &args.with, keeping_nodes: mesh::without_node_addresses(meshes) };
     let form = match args.output {
         TableFormat::Json => return Ok(json::text(costs, outlook, meshes)?),
         TableFormat::Human => PageForm::Terminal(terminal::stdout()),
@@ -196,9 +184,7 @@ fn text(
 /// Fails if a cluster is in no mesh.
 fn check_targets(named: &[String], plan: &Plan) -> anyhow::Result<()> {
     let known = || plan.targets.iter().map(|it| it.cluster.as_str());
-    let unknown = named
-        .iter()
-        .find(|it| !known().any(|known| known == it.as_str()));
+    let unknown = named.iter().find(|it| !known().any(|known| known == it.as_str()));
     match unknown {
         Some(unknown) => Err(allowance::unknown_target(unknown, plan)),
         None => Ok(()),

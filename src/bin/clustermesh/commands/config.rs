@@ -59,9 +59,9 @@ pub(crate) fn run(args: &ConfigArgs, files: &FileOptions, printer: &mut Printer)
     let (mut meshes, mut sources) = (Vec::new(), Vec::new());
     match read_meshes(&settings) {
         Ok(read) => (meshes, sources) = (read.meshes, read.sources),
-        Err(failure) => printer.note(&format!(
-            "clusters of unreadable meshes are missing: {failure}"
-        )),
+        Err(failure) => {
+            printer.note(&format!("clusters of unreadable meshes are missing: {failure}"))
+        }
     }
     let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
     clusters.extend(entries.map(|entry| entry.name.clone()));
@@ -77,12 +77,7 @@ pub(crate) fn run(args: &ConfigArgs, files: &FileOptions, printer: &mut Printer)
         printer.note("policies with mistakes are missing: run `clustermesh validate`");
     }
     sources.extend(policies.sources);
-    let shown = all(
-        &settings,
-        &clusters,
-        (&meshes, &policies.policies),
-        &sources,
-    );
+    let shown = all(&settings, &clusters, (&meshes, &policies.policies), &sources);
     let text = match args.output {
         ConfigFormat::Human => shown::table(&shown, terminal::stdout()),
         ConfigFormat::Json => shown::json(&shown)?,
@@ -103,11 +98,7 @@ fn all(
     (meshes, policies): (&[Mesh], &[Policy]),
     sources: &[Source],
 ) -> Vec<Shown> {
-    let mut list = SettingList {
-        config: &settings.config,
-        sources,
-        all: Vec::new(),
-    };
+    let mut list = SettingList { config: &settings.config, sources, all: Vec::new() };
     // A folder that cannot be listed has no files, and the note explains why.
     let files = settings.mesh_files_if_any().unwrap_or_default();
     let files: Vec<PathBuf> = files.into_iter().map(|file| file.path).collect();
@@ -115,11 +106,7 @@ fn all(
     list.add_paths("meshes", &files, &settings.meshes.origin);
     list.add_path("snapshots", &settings.snapshots);
     let dropped = ShownValue::List(settings.dropped_labels.value.clone());
-    list.add(
-        "snapshot.dropLabels",
-        dropped,
-        &settings.dropped_labels.origin,
-    );
+    list.add("snapshot.dropLabels", dropped, &settings.dropped_labels.origin);
     list.add_path("rendered", &settings.rendered);
     list.add_any_path("expectations", &settings.expectations);
     list.add_any_path("policies", &settings.policies);
@@ -190,9 +177,7 @@ impl SettingList<'_> {
             self.add_configured(&keys("kubeconfigSecret"), ShownValue::Text(value));
         }
         if let ClusterAccess::Kubeconfig { files, context } = access {
-            let value = context
-                .value
-                .map_or(ShownValue::Nothing("the only one"), ShownValue::Text);
+            let value = context.value.map_or(ShownValue::Nothing("the only one"), ShownValue::Text);
             self.add_paths(&keys("kubeconfig").join("."), &files.value, &files.origin);
             self.add(&keys("context").join("."), value, &context.origin);
         }
@@ -247,13 +232,7 @@ impl SettingList<'_> {
 
     fn add_rules(&mut self) {
         for said in &self.config.content.rules {
-            let RuleLevel {
-                rule,
-                level,
-                reason,
-                until,
-                place,
-            } = said;
+            let RuleLevel { rule, level, reason, until, place } = said;
             let fields = [
                 ("level", Some(level.to_string())),
                 ("reason", reason.clone()),
@@ -265,14 +244,7 @@ impl SettingList<'_> {
 
     fn add_ignores(&mut self) {
         for (index, said) in self.config.content.ignore.iter().enumerate() {
-            let Ignore {
-                rule,
-                cluster,
-                node,
-                reason,
-                until,
-                place,
-            } = said;
+            let Ignore { rule, cluster, node, reason, until, place } = said;
             let fields = [
                 ("rule", Some(rule.clone())),
                 ("cluster", cluster.as_ref().map(ToString::to_string)),

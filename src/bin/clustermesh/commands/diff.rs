@@ -117,12 +117,8 @@ choice! {
 
 pub(crate) fn run(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
     // Exit code 1 is for differences only.
-    diff(args, files, printer).map_err(|failure| {
-        failure.map(|it| FileMistakes {
-            outcome: Outcome::Unreadable,
-            ..it
-        })
-    })
+    diff(args, files, printer)
+        .map_err(|failure| failure.map(|it| FileMistakes { outcome: Outcome::Unreadable, ..it }))
 }
 
 fn diff(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
@@ -135,10 +131,7 @@ fn diff(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandR
     let before = against.read(files, &mut inputs, &mut snapshots);
     let mut before = before.map_err(|failure| {
         let note = format!("this is about the files of {name}; compare with another commit");
-        failure.map(|it| FileMistakes {
-            note: Some(note),
-            ..it
-        })
+        failure.map(|it| FileMistakes { note: Some(note), ..it })
     })?;
     // The rest of the run uses their memory again.
     drop(snapshots);
@@ -172,10 +165,7 @@ fn diff(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandR
         files: &inputs.files,
         old_files: before.inputs.as_ref().map(|it| &it.files),
     };
-    printer.answer(
-        &compared.text(args.output)?,
-        args.output == DiffFormat::Human,
-    )?;
+    printer.answer(&compared.text(args.output)?, args.output == DiffFormat::Human)?;
     if args.output == DiffFormat::Github {
         printer.summarize_differences(&compared);
     }
@@ -209,12 +199,7 @@ fn changes(
     if args.dumps.are_any() {
         (applied, foreign) = applied.with_foreign(&before.applied, &inputs.meshes);
     }
-    let after = After {
-        inputs,
-        fleet,
-        applied: &ManuallyDrop::new(applied),
-        foreign: &foreign,
-    };
+    let after = After { inputs, fleet, applied: &ManuallyDrop::new(applied), foreign: &foreign };
     let changes = compare(args, before, &after, watched);
     if args.dumps.are_any() {
         before.note_unread(&changes, &applied_files::clusters(inputs));
@@ -252,11 +237,7 @@ fn services(
 
 /// Returns whether a flag makes differences a failure.
 fn fails(args: &DiffArgs, changes: &Changes) -> bool {
-    let grade = if args.allow_pause {
-        changes.grade_without_pause()
-    } else {
-        changes.grade()
-    };
+    let grade = if args.allow_pause { changes.grade_without_pause() } else { changes.grade() };
     let limit = args.fail_on.map(Grade::from);
     limit.is_some_and(|limit| limit <= grade)
 }
@@ -293,16 +274,9 @@ fn compare(args: &DiffArgs, before: &Before, after: &After, watched: &[WatchedPa
     // Without a mesh of its own, the earlier state has the nodes of the current one.
     let old_nodes = old_fleet.as_ref().or(Some(after.fleet));
     let old = ManuallyDrop::new(before.applied.fabric_of(old_inputs, old_nodes, None));
-    let new = ManuallyDrop::new(after.applied.fabric_of(
-        after.inputs,
-        Some(after.fleet),
-        Some(&old),
-    ));
-    let version = |fleet, fabric, asked| Version {
-        fleet,
-        fabric,
-        asked,
-    };
+    let new =
+        ManuallyDrop::new(after.applied.fabric_of(after.inputs, Some(after.fleet), Some(&old)));
+    let version = |fleet, fabric, asked| Version { fleet, fabric, asked };
     changes::compare(
         &version(old_fleet.as_ref(), &old, old_inputs.asked()),
         &version(Some(after.fleet), &new, after.inputs.asked()),
@@ -322,13 +296,7 @@ fn engines(args: &DiffArgs, before: &Before, after: &After) -> Engines {
     let clusters = applied_files::clusters(after.inputs);
     let mut argo_cd = applications::orders(&after.inputs.settings, &clusters);
     if let Some(old) = &before.inputs {
-        applications::add_others(
-            &mut argo_cd,
-            &applications::orders(&old.settings, &clusters),
-        );
+        applications::add_others(&mut argo_cd, &applications::orders(&old.settings, &clusters));
     }
-    Engines {
-        applied_by: args.applied_by.map(Into::into),
-        argo_cd,
-    }
+    Engines { applied_by: args.applied_by.map(Into::into), argo_cd }
 }

@@ -102,17 +102,12 @@ pub(crate) fn run(args: &DnsArgs, files: &FileOptions, printer: &mut Printer) ->
         } else {
             ""
         };
-        return Err(anyhow!(
-            "{} reaches no DNS service of another cluster{help}",
-            target.cluster
-        )
-        .into());
+        return Err(
+            anyhow!("{} reaches no DNS service of another cluster{help}", target.cluster).into()
+        );
     }
     for (service, nodes) in config.silent() {
-        let first = nodes
-            .iter()
-            .take(1)
-            .map(|it| format!("{}/{it}", target.cluster));
+        let first = nodes.iter().take(1).map(|it| format!("{}/{it}", target.cluster));
         let first = shell_word(&first.collect::<String>());
         printer.note(&format!(
             "{service} does not answer {} of {}, so NodeLocal DNSCache cannot ask it there; `clustermesh trace {} {service} \
@@ -137,15 +132,10 @@ fn silent_nodes(fabric: &Fabric, asking: &ClusterName, service: IpAddr) -> Vec<S
     let site = fabric.site_named(asking.as_str()).map(|it| fabric.site(it));
     let nodes = site.into_iter().flat_map(|it| &it.reading.topology.nodes);
     let mut answers = |node: &str| {
-        let from = ends
-            .find(&format!("{asking}/{node}"), Some(AddressClass::Node))
-            .ok()?;
+        let from = ends.find(&format!("{asking}/{node}"), Some(AddressClass::Node)).ok()?;
         let to = service.as_ref().ok()?;
         Some(fabric.trace(from.end, to.end).ok()?.is_delivered())
     };
     let names = nodes.map(|it| &it.kilo.name);
-    names
-        .filter(|it| answers(it) != Some(true))
-        .cloned()
-        .collect()
+    names.filter(|it| answers(it) != Some(true)).cloned().collect()
 }

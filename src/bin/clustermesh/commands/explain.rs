@@ -86,11 +86,7 @@ fn search(given: &str) -> anyhow::Result<String> {
     let wanted_in = |text: &str| {
         let text = text.to_lowercase();
         let mut places = text.match_indices(&wanted);
-        places.any(|(at, _)| {
-            !text
-                .get(..at)
-                .is_some_and(|it| it.ends_with(char::is_alphanumeric))
-        })
+        places.any(|(at, _)| !text.get(..at).is_some_and(|it| it.ends_with(char::is_alphanumeric)))
     };
     let rank = |rule: &Rule| {
         let names = [&[rule.name()], rule.aliases].concat();
@@ -116,11 +112,8 @@ fn search(given: &str) -> anyhow::Result<String> {
 fn unknown(name: &str) -> anyhow::Error {
     let all = rules::all();
     let aliases = all.iter().flat_map(|rule| rule.aliases.iter().copied());
-    let names = all
-        .iter()
-        .map(|rule| rule.name())
-        .chain(aliases)
-        .chain(TERMS.iter().map(|term| term.name));
+    let names =
+        all.iter().map(|rule| rule.name()).chain(aliases).chain(TERMS.iter().map(|term| term.name));
     match nearest(name, names) {
         Some(meant) => anyhow!("unknown rule `{name}`; did you mean `{meant}`?"),
         None => anyhow!("unknown rule `{name}`; `clustermesh explain` lists all rules"),
@@ -142,22 +135,13 @@ fn list() -> String {
     let _ = writeln!(text, "\n{HEADING}Outcomes that are not findings{HEADING:#}");
     for term in TERMS {
         let summary = term.page().summary().replace('\n', " ");
-        text.push_str(&terminal_markdown::item(
-            &format!("  {}", term.name),
-            &summary,
-            SUMMARIES,
-        ));
+        text.push_str(&terminal_markdown::item(&format!("  {}", term.name), &summary, SUMMARIES));
     }
     text
 }
 
 fn line(rule: &Rule) -> String {
     let summary = rule.page().summary().replace('\n', " ");
-    let name = format!(
-        "  {:<width$} {}",
-        rule.name(),
-        rule.severity,
-        width = LEVELS - 3
-    );
+    let name = format!("  {:<width$} {}", rule.name(), rule.severity, width = LEVELS - 3);
     terminal_markdown::item(&name, &summary, SUMMARIES)
 }

@@ -57,9 +57,8 @@ pub(crate) fn run(
     let externals = inputs.meshes.iter().flat_map(|it| &it.externals);
     clusters.extend(externals.map(|it| it.entry.name.clone()));
     let only = args.cluster.as_deref();
-    let only: Option<&ClusterName> = only
-        .map(|it| applied_files::named(it, &clusters))
-        .transpose()?;
+    let only: Option<&ClusterName> =
+        only.map(|it| applied_files::named(it, &clusters)).transpose()?;
     let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let (fleet, plan) = checked.right(&inputs)?;
     let firewall = Firewall::new(fleet, plan, only);
@@ -88,11 +87,7 @@ fn table(firewall: &Firewall, width: Width) -> String {
                 Some(node) => format!("{node}, forwarded to UDP {}", open.listen_port),
                 None => "the host".to_owned(),
             };
-            row(
-                format!("UDP {}", open.endpoint),
-                on,
-                listed(&open.dialled_by),
-            );
+            row(format!("UDP {}", open.endpoint), on, listed(&open.dialled_by));
         }
         // Their names are claims, and not checked as those of nodes that others dial.
         let name = |it: &str| escaped(it, NAME_LIMIT);

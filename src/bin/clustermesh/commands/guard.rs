@@ -118,11 +118,8 @@ pub(crate) fn run(args: &GuardArgs, files: &FileOptions, printer: &mut Printer) 
     let mut inputs = inputs::gather(files)?;
     let clusters = applied_files::clusters(&inputs);
     let cluster = applied_files::named(&args.cluster, &clusters)?;
-    let dumped = if args.dumps.are_any() {
-        Some(args.dumps.read_one(&mut inputs, cluster)?)
-    } else {
-        None
-    };
+    let dumped =
+        if args.dumps.are_any() { Some(args.dumps.read_one(&mut inputs, cluster)?) } else { None };
     let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let (_, plan) = checked.right(&inputs)?;
     let guard = guard(args, cluster, &inputs)?;
@@ -164,11 +161,7 @@ fn guard(args: &GuardArgs, cluster: &ClusterName, inputs: &Inputs) -> anyhow::Re
         writers,
         peers,
         peer_writers,
-        enforcement: if args.warn {
-            Enforcement::Warn
-        } else {
-            Enforcement::Deny
-        },
+        enforcement: if args.warn { Enforcement::Warn } else { Enforcement::Deny },
     };
     let guard = Guard::new(&inputs.meshes, cluster, access);
     match guard.impossible_peers(&inputs.meshes).pop_first() {
@@ -192,10 +185,7 @@ fn check<'p>(
         lines.extend(refusals.iter().map(|it| format!("{}: {it}\n", peer.name)));
     }
     printer.print(&lines.concat())?;
-    printer.line(&format!(
-        "{refused} of {all} Peers would be refused in {}",
-        guard.cluster
-    ));
+    printer.line(&format!("{refused} of {all} Peers would be refused in {}", guard.cluster));
     Ok(Outcome::findings_if(0 < refused))
 }
 
@@ -203,11 +193,8 @@ fn check<'p>(
 fn within_limits(guard: &Guard, plan: &Plan) -> anyhow::Result<()> {
     for peer in plan.peers_of(&guard.cluster) {
         let name = &peer.name;
-        let GuardCost {
-            cost,
-            allowed_ips,
-            ranges,
-        } = GuardCost::of(guard, &PeerForm::rendered(peer));
+        let GuardCost { cost, allowed_ips, ranges } =
+            GuardCost::of(guard, &PeerForm::rendered(peer));
         if MOST_RANGES < allowed_ips {
             bail!(
                 "Peer {name} has {allowed_ips} allowed IPs, and the policy refuses more than {MOST_RANGES}; in the entry of its \

@@ -173,10 +173,7 @@ fn check_outputs(files: &[StarterFile], proposed: Option<&ProposedMesh>) -> anyh
                 && disk::is_there(&roots, folder)
                 && !disk::is_folder(&roots, folder)
             {
-                bail!(
-                    "cannot write `{path}`: {} is not a folder",
-                    disk::shown(folder)
-                );
+                bail!("cannot write `{path}`: {} is not a folder", disk::shown(folder));
             }
         }
     }
@@ -187,10 +184,8 @@ fn check_outputs(files: &[StarterFile], proposed: Option<&ProposedMesh>) -> anyh
 /// removed.
 fn write(files: &[StarterFile], printer: &mut Printer) -> anyhow::Result<Vec<&'static str>> {
     let roots = Roots::within(Path::new("."));
-    let folders: BTreeSet<&Path> = files
-        .iter()
-        .filter_map(|it| Path::new(it.path).parent())
-        .collect();
+    let folders: BTreeSet<&Path> =
+        files.iter().filter_map(|it| Path::new(it.path).parent()).collect();
     for folder in folders {
         disk::sweep(&roots, &Path::new(".").join(folder));
     }
@@ -236,10 +231,7 @@ fn check_saved(
     let inputs = match inputs::gather(files) {
         Ok(inputs) => inputs,
         Err(failure) => {
-            return Ok(KeptNodes {
-                outcome: printer.failure(failure),
-                ..KeptNodes::default()
-            });
+            return Ok(KeptNodes { outcome: printer.failure(failure), ..KeptNodes::default() });
         }
     };
     let mut checked = planning::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
@@ -252,8 +244,5 @@ fn check_saved(
     let of_changes = checked.findings.into_iter();
     let of_changes = of_changes.filter(|it| costs::is_about(it.rule));
     let first = of_changes.filter_map(|it| it.help);
-    Ok(KeptNodes {
-        outcome,
-        first: first.collect(),
-    })
+    Ok(KeptNodes { outcome, first: first.collect() })
 }

@@ -47,9 +47,7 @@ fn page(command: Command) -> io::Result<Vec<u8>> {
         .or(command.get_after_help())
         .map(ToString::to_string)
         .unwrap_or_default();
-    let command = command
-        .after_help(None::<&str>)
-        .after_long_help(None::<&str>);
+    let command = command.after_help(None::<&str>).after_long_help(None::<&str>);
     let mut page = Vec::new();
     let source = format!("clustermesh {}", env!("CARGO_PKG_VERSION"));
     Man::new(command).source(source).render(&mut page)?;

@@ -83,11 +83,7 @@ pub(crate) fn run(args: &OutageArgs, files: &FileOptions, printer: &mut Printer)
     let found = found.chain(planning::missing_snapshots(&inputs, &missing));
     let findings: Vec<Finding> = inputs.settings.in_force(found.collect());
     printer.findings(&inputs.files, &findings);
-    let proof = LossProof {
-        fabric: &fabric,
-        total: verification.total(),
-        tried: &tried,
-    };
+    let proof = LossProof { fabric: &fabric, total: verification.total(), tried: &tried };
     let text = proof.text(args.output)?;
     if args.output == TableFormat::Human {
         printer.result(&format!("{}\n\n{text}", basis(&inputs, &args.dumps)))?;
@@ -116,11 +112,7 @@ fn lose(texts: &[String], inputs: &Inputs, proof: &OutageProof) -> anyhow::Resul
         Ok(report) if !report.ended.is_empty() => next_render(inputs, proof, &lost, report)?,
         _ => None,
     };
-    Ok(PartsLoss {
-        parts,
-        report,
-        next_render,
-    })
+    Ok(PartsLoss { parts, report, next_render })
 }
 
 /// Renders the Peers of the clusters as they are during an outage; none if there is no plan, or if it is not known
@@ -151,21 +143,11 @@ fn next_render(
         );
         refusals.extend(snapshots::refusals(&cluster, &decision.refusals, None));
         // Without nodes, the old snapshot is kept.
-        if !decision
-            .refusals
-            .iter()
-            .any(|it| matches!(it, GuardRefusal::Empty))
-        {
-            *file = SnapshotFile {
-                snapshot: Arc::new(snapshot),
-                source: Arc::clone(&file.source),
-            };
+        if !decision.refusals.iter().any(|it| matches!(it, GuardRefusal::Empty)) {
+            *file = SnapshotFile { snapshot: Arc::new(snapshot), source: Arc::clone(&file.source) };
         }
     }
-    let Some(fleet) = Fleet::new(&inputs.meshes, &all)
-        .ok()
-        .filter(|_| inputs.is_whole)
-    else {
+    let Some(fleet) = Fleet::new(&inputs.meshes, &all).ok().filter(|_| inputs.is_whole) else {
         return Ok(None);
     };
     let plan = plan::plan(&fleet)?;
@@ -179,8 +161,5 @@ fn next_render(
     let applied = AppliedFiles::planned(&inputs.settings, &plan, &texts, &KnownContents::default());
     let still = proof.still_ended(&report.ended, lost, |cluster| applied.files(cluster));
     let ended = report.ended.iter().map(LostPaths::count).sum::<u64>();
-    Ok(Some(NextRender {
-        restored: still.map(|still| ended.saturating_sub(still)),
-        guards: rules,
-    }))
+    Ok(Some(NextRender { restored: still.map(|still| ended.saturating_sub(still)), guards: rules }))
 }

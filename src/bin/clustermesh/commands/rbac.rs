@@ -131,9 +131,8 @@ fn of_services(cluster: &ClusterName, meshes: &[Mesh]) -> anyhow::Result<String>
 }
 
 fn secret(text: &str) -> Result<GrantedSecret, String> {
-    let (namespace, name) = text
-        .split_once('/')
-        .ok_or_else(|| "expected NAMESPACE/NAME".to_owned())?;
+    let (namespace, name) =
+        text.split_once('/').ok_or_else(|| "expected NAMESPACE/NAME".to_owned())?;
     let reference = SecretKeyRef {
         name: name.to_owned(),
         // Any key that there can be.
@@ -146,10 +145,7 @@ fn secret(text: &str) -> Result<GrantedSecret, String> {
         ));
     }
     match reference.problem(namespace) {
-        None => Ok(GrantedSecret {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        }),
+        None => Ok(GrantedSecret { namespace: namespace.to_owned(), name: name.to_owned() }),
         Some(problem) => Err(format!("{} cannot be a Secret: {problem}", Quoted(text))),
     }
 }

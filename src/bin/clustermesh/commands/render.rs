@@ -68,11 +68,7 @@ pub(crate) fn run(args: &RenderArgs, files: &FileOptions, printer: &mut Printer)
     if let Some(target) = &args.target {
         return Ok(print(args, target, &inputs, printer)?);
     }
-    let fate = if args.check {
-        Fate::Kept
-    } else {
-        Fate::Replaced
-    };
+    let fate = if args.check { Fate::Kept } else { Fate::Replaced };
     let checked = planning::check(&inputs, Purpose::Render, Some(fate), OutputCheck::Compared)?;
     let mut checked = ManuallyDrop::new(checked);
     allowance::allow_no_mesh(&args.allow_empty, &mut checked, args.check);
@@ -121,12 +117,7 @@ fn write(
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
     let root = &settings.rendered.value;
-    let TreeComparison {
-        tree,
-        survey,
-        outputs,
-        ..
-    } = rendered;
+    let TreeComparison { tree, survey, outputs, .. } = rendered;
     let counts = tree_comparison::peer_counts(rendered, settings);
     swap::apply(root, tree, survey, &outputs.beside)
         .with_context(|| format!("cannot write `{}`; it is unchanged", root.display()))?;
@@ -179,23 +170,15 @@ fn print(
 
 /// Lists what a render would do to the tree, and what else is in it.
 fn check(rendered: &TreeComparison, root: &Path, printer: &mut Printer) -> anyhow::Result<Outcome> {
-    let TreeComparison {
-        survey, outputs, ..
-    } = rendered;
+    let TreeComparison { survey, outputs, .. } = rendered;
     let mut lines: BTreeMap<PathBuf, String> = BTreeMap::new();
-    let groups = [
-        ("missing", &survey.missing),
-        ("changed", &survey.changed),
-        ("stale", &survey.stale),
-    ];
+    let groups =
+        [("missing", &survey.missing), ("changed", &survey.changed), ("stale", &survey.stale)];
     for (what, paths) in groups {
         lines.extend(paths.iter().map(|path| (root.join(path), what.to_owned())));
     }
-    let groups = [
-        ("missing", &outputs.missing),
-        ("changed", &outputs.changed),
-        ("stale", &outputs.stale),
-    ];
+    let groups =
+        [("missing", &outputs.missing), ("changed", &outputs.changed), ("stale", &outputs.stale)];
     for (what, paths) in groups {
         lines.extend(paths.iter().map(|path| (path.clone(), what.to_owned())));
     }

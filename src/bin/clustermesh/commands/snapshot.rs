@@ -140,11 +140,7 @@ struct Handling {
 impl Handling {
     /// Returns the same without writing.
     fn comparing(&self) -> Self {
-        Self {
-            check: true,
-            fail_on: FailOn::default(),
-            ..self.clone()
-        }
+        Self { check: true, fail_on: FailOn::default(), ..self.clone() }
     }
 }
 
@@ -209,18 +205,10 @@ pub(crate) fn run(
         return Ok(keep(args, &settings, &meshes, printer)?);
     }
     let files = settings.mesh_files_if_any()?;
-    let Clusters {
-        meshes,
-        sources,
-        problems,
-    } = input_file::clusters(&files, settings.ceilings)?;
+    let Clusters { meshes, sources, problems } = input_file::clusters(&files, settings.ceilings)?;
     // They stop a render, but nodes can be listed.
     printer.findings(&ShownFiles::new(sources), &problems);
-    let outcome = args
-        .handling
-        .fail_on
-        .threshold()
-        .outcome(&as_warnings(problems));
+    let outcome = args.handling.fail_on.threshold().outcome(&as_warnings(problems));
     let kept = keep(args, &settings, &meshes, printer)?;
     Ok(outcome.max(kept))
 }
@@ -259,9 +247,8 @@ fn keep(
             .keep(cluster, read_dump(dump)?, None)
             .map_err(|error| no_snapshot(&dump_name(dump), &error))?
     };
-    let outcome = keeper
-        .report(kept, printer)?
-        .max(keeper.report_twins(&[cluster].into(), printer));
+    let outcome =
+        keeper.report(kept, printer)?.max(keeper.report_twins(&[cluster].into(), printer));
     Ok(outcome.max(report_config(args, settings, Vec::new(), printer)))
 }
 
@@ -306,12 +293,7 @@ pub(crate) fn write_first(
     };
     let keeper = Keeper::new(&handling, settings, meshes);
     let mut outcome = Outcome::Clean;
-    for ListedNodes {
-        cluster,
-        listing,
-        now,
-    } in nodes
-    {
+    for ListedNodes { cluster, listing, now } in nodes {
         if let Some(file) = keeper.file(&cluster) {
             printer.line(&format!("kept existing {file}"));
             continue;
@@ -334,10 +316,7 @@ fn report_config(
     let (today, purpose) = (clock::today(), Purpose::Snapshot);
     findings.extend(levels.expired(today, purpose));
     let findings = levels.apply(findings, today, purpose);
-    printer.findings(
-        &ShownFiles::new(source.iter().cloned().collect()),
-        &findings,
-    );
+    printer.findings(&ShownFiles::new(source.iter().cloned().collect()), &findings);
     args.handling.fail_on.threshold().outcome(&findings)
 }
 
@@ -352,16 +331,11 @@ fn unusable(name: &str, expected: &str, error: &impl Display) -> anyhow::Error {
 
 /// A flag for a cluster that is not looked at is a mistake, and would not do what it was meant for.
 fn check_named(args: &SnapshotArgs, clusters: &BTreeSet<&ClusterName>) -> anyhow::Result<()> {
-    let flags = [
-        ("--accept", &args.handling.accept),
-        ("--no-carry-over", &args.handling.no_carry_over),
-    ];
+    let flags =
+        [("--accept", &args.handling.accept), ("--no-carry-over", &args.handling.no_carry_over)];
     for (flag, named) in flags {
         if let Some(other) = named.iter().find(|it| !clusters.contains(it)) {
-            bail!(
-                "{flag} names `{other}`, but this run is for {}",
-                text::quoted(clusters)
-            );
+            bail!("{flag} names `{other}`, but this run is for {}", text::quoted(clusters));
         }
     }
     Ok(())
@@ -369,6 +343,5 @@ fn check_named(args: &SnapshotArgs, clusters: &BTreeSet<&ClusterName>) -> anyhow
 
 /// Reads the name of a cluster on the command line.
 pub(crate) fn cluster(text: &str) -> Result<ClusterName, String> {
-    text.parse()
-        .map_err(|error| format!("{} is not a valid cluster name: {error}", Quoted(text)))
+    text.parse().map_err(|error| format!("{} is not a valid cluster name: {error}", Quoted(text)))
 }

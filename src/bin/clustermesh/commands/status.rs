@@ -144,13 +144,8 @@ fn states(
     rendered: &AppliedFiles,
 ) -> CommandResult<Vec<ClusterStatus>> {
     let asked: BTreeSet<&ClusterName> = clusters.iter().collect();
-    let addressed = Addressed {
-        read: &asked,
-        nameable: &asked,
-    };
-    let mut contact = args
-        .reach
-        .contact(addressed, &inputs.settings, &inputs.meshes)?;
+    let addressed = Addressed { read: &asked, nameable: &asked };
+    let mut contact = args.reach.contact(addressed, &inputs.settings, &inputs.meshes)?;
     let started = Instant::now();
     let left = |wait: Duration| wait.saturating_sub(started.elapsed());
     let mut pending: BTreeSet<ClusterName> = clusters.iter().cloned().collect();
@@ -159,15 +154,11 @@ fn states(
         // The rest of the time may be too short for any answer.
         let limit = args.wait.map(|it| left(it).max(args.reach.patience()));
         let nodes = Comparison::new(&inputs.settings, &inputs.meshes);
-        let answers = contact.ask(
-            &pending.iter().collect(),
-            Wanted::All,
-            limit,
-            |cluster, answer| {
+        let answers =
+            contact.ask(&pending.iter().collect(), Wanted::All, limit, |cluster, answer| {
                 let kubectl = args.reach.kubectl(cluster, &inputs.settings);
                 LiveCluster::read(cluster, answer, kubectl, &nodes, rendered)
-            },
-        )?;
+            })?;
         states.extend(compared(answers, inputs, rendered)?);
         pending.retain(|it| states.get(it).is_some_and(ClusterStatus::is_pending));
         let left = left(args.wait.unwrap_or_default());
@@ -185,9 +176,7 @@ fn clusters(args: &StatusArgs, inputs: &Inputs) -> anyhow::Result<Vec<ClusterNam
         return Ok(all);
     }
     let named = args.clusters.iter();
-    named
-        .map(|it| applied_files::named(it, &all).cloned())
-        .collect()
+    named.map(|it| applied_files::named(it, &all).cloned()).collect()
 }
 
 /// The answers of a cluster.

@@ -71,17 +71,9 @@ fn filled(
     let is_input = file == Path::new("-");
     let order = FillOrder {
         text: disk::read_text(&Roots::anywhere(), file, TEMPLATE_LIMIT)?,
-        path: ResultPath::Fixed(if is_input {
-            "stdin.yaml".to_owned()
-        } else {
-            name.clone()
-        }),
+        path: ResultPath::Fixed(if is_input { "stdin.yaml".to_owned() } else { name.clone() }),
         // Included templates are in the same folder.
-        template: file
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned(),
+        template: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         subjects: vec![subject],
     };
     let folder = file.parent().unwrap_or(Path::new(""));

@@ -55,25 +55,15 @@ pub(crate) fn run(
     }
     // The process ends with the command, and everything is freed then.
     let inputs = ManuallyDrop::new(inputs::gather(files)?);
-    let checked = planning::check(
-        &inputs,
-        Purpose::Validate,
-        Some(Fate::Kept),
-        OutputCheck::Compared,
-    )?;
+    let checked =
+        planning::check(&inputs, Purpose::Validate, Some(Fate::Kept), OutputCheck::Compared)?;
     let mut checked = ManuallyDrop::new(checked);
-    let losses = checked
-        .rendered
-        .as_ref()
-        .map(|it| it.changes.losses.clone());
+    let losses = checked.rendered.as_ref().map(|it| it.changes.losses.clone());
     checked.add_losses(&losses.unwrap_or_default(), Allowing::Write);
     let findings = &checked.findings;
     let report = Report::new(&inputs.files, findings);
-    let text = if args.statistics {
-        report.statistics(args.output)?
-    } else {
-        report.text(args.output)?
-    };
+    let text =
+        if args.statistics { report.statistics(args.output)? } else { report.text(args.output)? };
     printer.answer(&text, args.output == ReportFormat::Human)?;
     match args.output {
         ReportFormat::Human => printer.counts(findings, checked.checked().as_ref()),

@@ -127,19 +127,11 @@ impl<'e> Proof<'e> {
         request: ProofRequest<'_, 'e>,
         excused: impl FnOnce() -> Excused,
     ) -> Self {
-        let ProofRequest {
-            asked,
-            expectations,
-            gaps,
-            most,
-        } = request;
+        let ProofRequest { asked, expectations, gaps, most } = request;
         let fabric = reach.fabric;
         let (today, denied) = (clock::today(), expectations.denied.as_ref());
         let allowed = denied.map(|it| it.allowed(&expectations.expectations, today));
-        let asked = Asked {
-            allowed: allowed.as_deref(),
-            ..asked
-        };
+        let asked = Asked { allowed: allowed.as_deref(), ..asked };
         let verification = proving::verified(reach, asked, excused);
         let mut checks = expectation::check(reach, &expectations.expectations);
         outage::survive(reach, &mut checks, most);
@@ -150,11 +142,7 @@ impl<'e> Proof<'e> {
         let of_denied =
             of_denied.flat_map(|it| messages::denied::findings(fabric, it, today, &verification));
         findings.extend(of_denied);
-        Self {
-            verification,
-            checks,
-            findings,
-        }
+        Self { verification, checks, findings }
     }
 }
 
@@ -162,10 +150,7 @@ impl ProofInputs {
     /// Returns the paths to prove.
     fn request<'p>(&'p self, gaps: InputGaps<'p>, lists_undeclared: bool) -> ProofRequest<'p, 'p> {
         ProofRequest {
-            asked: Asked {
-                lists_undeclared,
-                ..self.inputs.asked()
-            },
+            asked: Asked { lists_undeclared, ..self.inputs.asked() },
             expectations: &self.expectations,
             gaps,
             most: self.inputs.settings.ceilings.most_steps(),
@@ -197,13 +182,7 @@ fn read(args: &VerifyArgs, gathered: Gathered) -> CommandResult<ProofInputs> {
     let given = args.expectations.as_ref();
     let (expectations, mistakes) = expectations::read(&mut inputs, given)?;
     let applied = applied_files::read(&mut inputs, Some(&args.dumps))?;
-    Ok(ProofInputs {
-        inputs,
-        grave,
-        expectations,
-        mistakes,
-        applied,
-    })
+    Ok(ProofInputs { inputs, grave, expectations, mistakes, applied })
 }
 
 /// Proves what was read, and prints the result.
@@ -214,10 +193,7 @@ fn verify(args: &VerifyArgs, read: &ProofInputs, printer: &mut Printer) -> Comma
     let fabric = ManuallyDrop::new(wanted.delivered(fabric));
     let progress = printer.progress(format!("Verifying {} clusters", fabric.sites.len()));
     let missing = planning::missing(inputs);
-    let gaps = InputGaps {
-        mistakes: &read.grave,
-        missing: &missing,
-    };
+    let gaps = InputGaps { mistakes: &read.grave, missing: &missing };
     let request = read.request(gaps, args.undeclared);
     let reach = look(&fabric, inputs.settings.ceilings)?;
     let proof = Proof::new(&reach, request, || wanted.excused());

@@ -78,7 +78,7 @@ fn key_file(text: &str) -> Result<String, String> {
     // `wg-quick` cuts every line at `#`.
     if !text.starts_with('/') || text.contains(|it: char| it.is_control() || it == '#') {
         return Err(
-            "expected an absolute path on the host, such as /etc/wireguard/laptop.key".to_owned(),
+            "expected an absolute path on the host, such as /etc/wireguard/laptop.key".to_owned()
         );
     }
     Ok(text.to_owned())
@@ -170,10 +170,7 @@ fn unknown(name: &str, known: &[&str]) -> anyhow::Error {
         return anyhow!("{quoted} is not an external peer: no mesh has `externalPeers`");
     }
     match nearest(name, known.iter().copied()) {
-        Some(meant) => anyhow!(
-            "unknown external peer {quoted}; did you mean {}?",
-            Quoted(meant)
-        ),
+        Some(meant) => anyhow!("unknown external peer {quoted}; did you mean {}?", Quoted(meant)),
         None => anyhow!("unknown external peer {quoted}; known: {}", listed(known)),
     }
 }

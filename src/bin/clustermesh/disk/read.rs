@@ -90,9 +90,7 @@ pub(crate) fn files_in(
 ) -> anyhow::Result<Vec<PathBuf>> {
     let entries = entries(roots, folder)?.into_iter();
     let has_extension = |path: &PathBuf| {
-        path.extension()
-            .and_then(|it| it.to_str())
-            .is_some_and(|it| extensions.contains(&it))
+        path.extension().and_then(|it| it.to_str()).is_some_and(|it| extensions.contains(&it))
     };
     let mut files: Vec<PathBuf> = entries
         .map(|(name, _)| folder.join(name))
@@ -160,15 +158,8 @@ pub(super) fn open_regular(path: &Path) -> anyhow::Result<(File, Metadata)> {
     let file = options.open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        let hint = if metadata.is_dir() {
-            ""
-        } else {
-            "; `-` reads the standard input"
-        };
-        bail!(
-            "it is {}, not a regular file{hint}",
-            kind(metadata.file_type())
-        );
+        let hint = if metadata.is_dir() { "" } else { "; `-` reads the standard input" };
+        bail!("it is {}, not a regular file{hint}", kind(metadata.file_type()));
     }
     Ok((file, metadata))
 }
@@ -198,9 +189,7 @@ pub(super) fn bounded_text(
 fn bounded(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Result<Vec<u8>> {
     let room = usize::try_from(expected.min(limit))?;
     let mut bytes = Vec::with_capacity(room.saturating_add(1));
-    reader
-        .take(limit.saturating_add(1))
-        .read_to_end(&mut bytes)?;
+    reader.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if limit < bytes.len() as u64 {
         bail!("it is larger than the limit of {limit} bytes");
     }

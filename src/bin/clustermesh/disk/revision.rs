@@ -63,12 +63,7 @@ impl Revision {
         let mut repository = GitRepository::around_here()?;
         let commit = repository.commit(name)?;
         let root = repository.root(&commit)?;
-        let outside = || {
-            format!(
-                "the working folder is outside of {}",
-                shown(&repository.top)
-            )
-        };
+        let outside = || format!("the working folder is outside of {}", shown(&repository.top));
         let top = repository.top.canonicalize().with_context(outside)?;
         let here = Path::new(".")
             .canonicalize()?
@@ -132,10 +127,7 @@ impl Revision {
                 bail!("it is {}", EntryType::from(entry.mode).name());
             }
             let tree = self.tree(&entry.id)?;
-            Ok(tree
-                .entries()
-                .map(|(name, entry)| (name.into(), entry.mode.into()))
-                .collect())
+            Ok(tree.entries().map(|(name, entry)| (name.into(), entry.mode.into())).collect())
         };
         list().with_context(|| format!("cannot read the folder {}", self.shown(folder)))
     }
@@ -205,10 +197,7 @@ impl Revision {
         if !walk.add(&path) {
             return Ok(Found::Refused(OUTSIDE));
         }
-        let folder = |id: ObjectId| TreeEntry {
-            mode: EntryMode::Folder,
-            id,
-        };
+        let folder = |id: ObjectId| TreeEntry { mode: EntryMode::Folder, id };
         while let Some(name) = walk.rest.pop_front() {
             if name == ".." {
                 if !walk.leave() {
@@ -243,9 +232,7 @@ impl Revision {
                 Some(_) | None => return Ok(Found::Missing),
             }
         }
-        Ok(walk
-            .folder()
-            .map_or(Found::Missing, |id| Found::Entry(folder(id))))
+        Ok(walk.folder().map_or(Found::Missing, |id| Found::Entry(folder(id))))
     }
 
     /// Returns an absolute path as seen from the top of the repository, if it is in that.
@@ -268,11 +255,7 @@ impl Revision {
 
 impl CommitWalk {
     fn new(root: &ObjectId) -> Self {
-        Self {
-            folders: vec![Some(root.clone())],
-            rest: VecDeque::new(),
-            links: 0,
-        }
+        Self { folders: vec![Some(root.clone())], rest: VecDeque::new(), links: 0 }
     }
 
     /// Continues with a path from the current folder; fails for one from the root of a disk.

@@ -74,9 +74,7 @@ impl Roots {
     pub(crate) fn and(mut self, folder: &Path) -> Self {
         if let RootKind::Folders(folders) = &mut self.kind {
             Arc::make_mut(folders).open.extend(
-                whole(folder)
-                    .ok()
-                    .filter(|it| !KERNEL.iter().any(|kernel| it.starts_with(kernel))),
+                whole(folder).ok().filter(|it| !KERNEL.iter().any(|kernel| it.starts_with(kernel))),
             );
         }
         self
@@ -159,17 +157,13 @@ impl Roots {
 impl Folders {
     fn check(&self, whole: &Path) -> anyhow::Result<()> {
         let inside = |folder: &PathBuf| {
-            let is_kernels = KERNEL
-                .iter()
-                .any(|it| whole.starts_with(it) && !folder.starts_with(it));
+            let is_kernels =
+                KERNEL.iter().any(|it| whole.starts_with(it) && !folder.starts_with(it));
             whole.strip_prefix(folder).ok().filter(|_| !is_kernels)
         };
         let mut rests = self.open.iter().filter_map(inside).peekable();
         if rests.peek().is_none() {
-            let home = self
-                .open
-                .first()
-                .map_or_else(|| "any folder".into(), |it| shown(it));
+            let home = self.open.first().map_or_else(|| "any folder".into(), |it| shown(it));
             bail!("it is outside {home}; to read files in other folders, add --root DIR");
         }
         let is_closed = self.closed.iter().any(|it| whole.starts_with(it));
@@ -183,8 +177,7 @@ impl Folders {
 /// Returns whether a path leads through a folder, or to a file, of git's. Some file systems take
 /// `.GIT` for `.git`.
 fn is_of_git(path: &Path) -> bool {
-    path.components()
-        .any(|part| matches!(part, Component::Normal(name) if is_git(name)))
+    path.components().any(|part| matches!(part, Component::Normal(name) if is_git(name)))
 }
 
 /// Returns whether a folder of this name is git's.

@@ -35,11 +35,7 @@ enum SwapStep {
     /// A file is made where none is.
     Make { from: PathBuf, to: PathBuf },
     /// A file is replaced, of which `old` is the old one.
-    Replace {
-        from: PathBuf,
-        to: PathBuf,
-        old: PathBuf,
-    },
+    Replace { from: PathBuf, to: PathBuf, old: PathBuf },
     /// A file is removed, of which `old` is the old one.
     Remove { path: PathBuf, old: PathBuf },
 }
@@ -90,10 +86,7 @@ fn apply_in(
         return Err(swap.undo(error));
     }
     remove_emptied(root, wanted, survey);
-    beside
-        .remove
-        .iter()
-        .for_each(|it| beside::remove_emptied(it));
+    beside.remove.iter().for_each(|it| beside::remove_emptied(it));
     Ok(())
 }
 
@@ -231,18 +224,9 @@ impl Swap {
 
     /// Puts everything back and returns why, and what could not be put back.
     fn undo(self, reason: anyhow::Error) -> anyhow::Error {
-        let Self {
-            staging,
-            waiting,
-            steps,
-            done,
-        } = self;
-        let undone: Vec<_> = steps
-            .iter()
-            .take(done)
-            .rev()
-            .filter_map(|step| step.undo().err())
-            .collect();
+        let Self { staging, waiting, steps, done } = self;
+        let undone: Vec<_> =
+            steps.iter().take(done).rev().filter_map(|step| step.undo().err()).collect();
         waiting.unmake();
         if undone.is_empty() {
             return reason;

@@ -52,13 +52,7 @@ struct TreeWalk<'a> {
 impl TreeSurvey {
     /// Returns whether the tree is up to date, except for foreign files.
     pub(crate) fn is_current(&self) -> bool {
-        let Self {
-            missing,
-            changed,
-            stale,
-            blocked,
-            ..
-        } = self;
+        let Self { missing, changed, stale, blocked, .. } = self;
         missing.is_empty() && changed.is_empty() && stale.is_empty() && blocked.is_empty()
     }
 
@@ -87,12 +81,8 @@ pub(crate) fn survey(
 ) -> anyhow::Result<TreeSurvey> {
     let allowed = roots.check_output(root);
     allowed.with_context(|| format!("cannot read the folder {}", shown(root)))?;
-    let mut walk = TreeWalk {
-        wanted,
-        roots,
-        folders: folders(wanted)?,
-        survey: TreeSurvey::default(),
-    };
+    let mut walk =
+        TreeWalk { wanted, roots, folders: folders(wanted)?, survey: TreeSurvey::default() };
     if is_there(root).with_context(|| format!("cannot read the folder {}", shown(root)))? {
         walk.root(root)?;
     }
@@ -111,10 +101,7 @@ fn folder(path: &str) -> Option<&str> {
 }
 
 fn wrong_path(path: &str) -> String {
-    format!(
-        "{} is not a folder and a file in it",
-        shown(Path::new(path))
-    )
+    format!("{} is not a folder and a file in it", shown(Path::new(path)))
 }
 
 /// Hidden names are never ours, and among them are those that lead out of the tree.
@@ -213,17 +200,8 @@ impl TreeWalk<'_> {
     }
 
     fn finish(self) -> TreeSurvey {
-        let Self {
-            wanted, mut survey, ..
-        } = self;
-        let TreeSurvey {
-            changed,
-            same,
-            stale,
-            foreign,
-            blocked,
-            ..
-        } = &mut survey;
+        let Self { wanted, mut survey, .. } = self;
+        let TreeSurvey { changed, same, stale, foreign, blocked, .. } = &mut survey;
         changed.sort_unstable();
         same.sort_unstable();
         stale.sort_unstable();

@@ -92,9 +92,7 @@ pub(super) fn is_begun(path: &Path) -> anyhow::Result<bool> {
 /// Reads as much of a file as shows who wrote it.
 fn head(file: &mut impl io::Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(yaml::HEADER.len() + 2);
-    file.by_ref()
-        .take(yaml::HEADER.len() as u64 + 2)
-        .read_to_end(&mut head)?;
+    file.by_ref().take(yaml::HEADER.len() as u64 + 2).read_to_end(&mut head)?;
     Ok(head)
 }
 

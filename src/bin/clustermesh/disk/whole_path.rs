@@ -13,9 +13,7 @@ pub(super) fn whole(path: &Path) -> anyhow::Result<PathBuf> {
     let mut there = path;
     while fs::symlink_metadata(there).is_err_and(|it| it.kind() == io::ErrorKind::NotFound) {
         // `..` of what is not there leads nowhere.
-        let name = there
-            .file_name()
-            .context("a folder in its path does not exist")?;
+        let name = there.file_name().context("a folder in its path does not exist")?;
         rest.push(name);
         there = match there.parent() {
             Some(parent) if parent != Path::new("") => parent,

@@ -43,10 +43,7 @@ impl LaterFiles {
 
 impl FromIterator<(Arc<str>, LaterFile)> for LaterFiles {
     fn from_iter<I: IntoIterator<Item = (Arc<str>, LaterFile)>>(files: I) -> Self {
-        Self {
-            files: files.into_iter().collect(),
-            order: OnceCell::new(),
-        }
+        Self { files: files.into_iter().collect(), order: OnceCell::new() }
     }
 }
 
@@ -64,10 +61,8 @@ mod tests {
     #[test]
     fn a_later_file_replaces_an_earlier_one_of_its_name() {
         let files = [("b", "1"), ("a", "2"), ("b", "3")];
-        let mut files: LaterFiles = files
-            .into_iter()
-            .map(|(name, path)| (Arc::from(name), file(path)))
-            .collect();
+        let mut files: LaterFiles =
+            files.into_iter().map(|(name, path)| (Arc::from(name), file(path))).collect();
         let path = |files: &LaterFiles, name: &str| {
             let file = files.get(name)?;
             Some(file.path.to_string_lossy().into_owned())

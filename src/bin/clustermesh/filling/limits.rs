@@ -74,9 +74,7 @@ fn limit(_memory: u64, _seconds: u64) -> io::Result<()> {
 
 /// Returns why the process has ended.
 pub(super) fn ended(status: ExitStatus) -> FillerEnd {
-    let exhausted = FillerEnd::Exhausted {
-        mebibytes: MEBIBYTES,
-    };
+    let exhausted = FillerEnd::Exhausted { mebibytes: MEBIBYTES };
     let slow = FillerEnd::Slow { seconds: SECONDS };
     #[cfg(unix)]
     {
@@ -94,8 +92,6 @@ pub(super) fn ended(status: ExitStatus) -> FillerEnd {
         Some(PANIC) => FillerEnd::Panicked,
         // Windows has exceptions, which are negative numbers.
         Some(..0) => exhausted,
-        _ => FillerEnd::Failed(format!(
-            "the process that fills in templates ended: {status}"
-        )),
+        _ => FillerEnd::Failed(format!("the process that fills in templates ended: {status}")),
     }
 }

@@ -49,11 +49,7 @@ impl ObjectId {
     /// Returns the name of this many bytes.
     pub(super) fn from_bytes(bytes: &[u8]) -> Self {
         let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        Self(
-            digits
-                .filter_map(|it| char::from_digit(it.into(), 16))
-                .collect(),
-        )
+        Self(digits.filter_map(|it| char::from_digit(it.into(), 16)).collect())
     }
 
     /// Returns how many bytes it has, which is the same in all of a repository.
@@ -118,11 +114,7 @@ impl Batch {
             .map_err(unstarted)?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (questions, answers) = pipes.context("`git` has no pipes")?;
-        Ok(Self {
-            child,
-            questions,
-            answers: BufReader::new(answers),
-        })
+        Ok(Self { child, questions, answers: BufReader::new(answers) })
     }
 
     fn read(&mut self, name: &str, limit: u64) -> anyhow::Result<Option<GitObject>> {
@@ -201,10 +193,7 @@ mod tests {
     fn a_name_cannot_look_like_an_object() {
         let id = "0123456789abcdef0123456789abcdef01234567";
         let found = Header::parse(format!("{id} blob 12").as_bytes()).unwrap();
-        let expected = Header::Found {
-            id: id.parse().unwrap(),
-            size: 12,
-        };
+        let expected = Header::Found { id: id.parse().unwrap(), size: 12 };
         assert_eq!(found, expected);
         for line in [
             format!("{id} missing"),

@@ -42,18 +42,13 @@ impl GitTree {
             let after = after.get(1..).context(CUT)?;
             let zero = after.iter().position(|it| *it == 0).context(CUT)?;
             let (name, after) = after.split_at(zero);
-            let (id, after) = after
-                .get(1..)
-                .and_then(|after| after.split_at_checked(bytes))
-                .context(CUT)?;
+            let (id, after) =
+                after.get(1..).and_then(|after| after.split_at_checked(bytes)).context(CUT)?;
             rest = after;
             if !is_name(name) {
                 bail!("a tree object of git has an entry with a wrong name");
             }
-            let entry = TreeEntry {
-                mode: EntryMode::parse(mode)?,
-                id: ObjectId::from_bytes(id),
-            };
+            let entry = TreeEntry { mode: EntryMode::parse(mode)?, id: ObjectId::from_bytes(id) };
             if entries.insert(os_string(name.to_vec()), entry).is_some() {
                 bail!("a tree object of git has two entries with one name");
             }
@@ -109,13 +104,8 @@ mod tests {
 
     #[test]
     fn reads_what_git_keeps() {
-        let entries = [
-            ("100644", "a b"),
-            ("100755", "c"),
-            ("40000", "d"),
-            ("120000", "e"),
-            ("160000", "f"),
-        ];
+        let entries =
+            [("100644", "a b"), ("100755", "c"), ("40000", "d"), ("120000", "e"), ("160000", "f")];
         let tree = GitTree::parse(&tree(&entries), 20).unwrap();
         let modes: Vec<EntryMode> = tree.entries().map(|(_, entry)| entry.mode).collect();
         let expected = [
@@ -137,10 +127,7 @@ mod tests {
             assert!(GitTree::parse(&whole[..length], 20).is_err(), "{length}");
         }
         for name in ["", ".", "..", "a/b", ".git", ".GIT"] {
-            assert!(
-                GitTree::parse(&tree(&[("100644", name)]), 20).is_err(),
-                "{name}"
-            );
+            assert!(GitTree::parse(&tree(&[("100644", name)]), 20).is_err(), "{name}");
         }
         for mode in ["", "100", "x", "140000"] {
             assert!(GitTree::parse(&tree(&[(mode, "a")]), 20).is_err(), "{mode}");

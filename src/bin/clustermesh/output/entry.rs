@@ -15,10 +15,7 @@ pub(super) struct ReportEntry<'f> {
 
 impl<'f> ReportEntry<'f> {
     fn alone(finding: &'f Finding) -> Self {
-        Self {
-            finding,
-            consequences: Vec::new(),
-        }
+        Self { finding, consequences: Vec::new() }
     }
 }
 
@@ -44,10 +41,7 @@ pub(super) fn entries(findings: &[Finding]) -> Vec<ReportEntry<'_>> {
     let mut first = Vec::new();
     for finding in findings {
         match root(&by_subject, finding) {
-            Some(cause) => consequences
-                .entry(cause.as_cause())
-                .or_default()
-                .push(finding),
+            Some(cause) => consequences.entry(cause.as_cause()).or_default().push(finding),
             None => first.push(finding),
         }
     }
@@ -99,10 +93,8 @@ pub(super) fn select<'e, 'f>(
         .take_while(|(.., entry)| fits(entry))
         .map(|(_, _, index, _)| index)
         .collect();
-    let (shown, left_out): (Vec<_>, Vec<_>) = entries
-        .iter()
-        .enumerate()
-        .partition(|(index, _)| shown.contains(index));
+    let (shown, left_out): (Vec<_>, Vec<_>) =
+        entries.iter().enumerate().partition(|(index, _)| shown.contains(index));
     EntrySelection {
         shown: shown.into_iter().map(|(_, it)| *it).collect(),
         left_out: left_out.into_iter().map(|(_, it)| *it).collect(),

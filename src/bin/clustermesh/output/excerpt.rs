@@ -69,9 +69,7 @@ pub(super) fn line(files: &ShownFiles, place: &Place) -> Option<String> {
 /// Returns the first place in a text, from another one on, at which a character begins.
 fn boundary(text: &str, from: usize) -> usize {
     let mut places = from..text.len();
-    places
-        .find(|it| text.is_char_boundary(*it))
-        .unwrap_or(text.len())
+    places.find(|it| text.is_char_boundary(*it)).unwrap_or(text.len())
 }
 
 /// Makes a snippet for each file among the excerpts, the first one's first.
@@ -84,10 +82,7 @@ pub(super) fn snippets(excerpts: Vec<Excerpt<'_>>) -> Vec<Snippet<'_, Annotation
             None => files.push((excerpt.name, vec![(kind, excerpt)])),
         }
     }
-    files
-        .into_iter()
-        .map(|(name, excerpts)| snippet(name, excerpts))
-        .collect()
+    files.into_iter().map(|(name, excerpts)| snippet(name, excerpts)).collect()
 }
 
 /// Makes the snippet of a file, of no more of it than is needed: files are large, and findings many.
@@ -150,10 +145,7 @@ mod tests {
         let text = "a: \"\u{1b}[2J \u{202e} \u{e0041} ##vso[task] ##[x] #[y]\"";
         let shown = harmless(text);
         assert_eq!(shown.len(), text.len());
-        assert_eq!(
-            shown,
-            "a: \"?[2J \u{fffd} \u{1f6ab} ##vso?task] ##?x] #[y]\""
-        );
+        assert_eq!(shown, "a: \"?[2J \u{fffd} \u{1f6ab} ##vso?task] ##?x] #[y]\"");
         assert!(matches!(harmless("a: [b]"), Cow::Borrowed(_)));
     }
 }

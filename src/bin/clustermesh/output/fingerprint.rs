@@ -43,13 +43,9 @@ fn pointer(finding: &Finding, pointer: &Pointer) -> String {
         return pointer.to_string();
     }
     let is_number = |step: &str| step.bytes().all(|it| it.is_ascii_digit());
-    let steps = pointer.steps().map(|step| {
-        if is_number(&step) {
-            "/*".to_owned()
-        } else {
-            format!("/{step}")
-        }
-    });
+    let steps = pointer
+        .steps()
+        .map(|step| if is_number(&step) { "/*".to_owned() } else { format!("/{step}") });
     steps.collect()
 }
 
@@ -108,10 +104,7 @@ mod tests {
             values("pod CIDR `10.0.0.0/8` overlaps 10.1.0.0/16 of east/n1"),
             values("10.1.0.0/16 (east/n1) is within the pod CIDR `10.0.0.0/8`."),
         );
-        assert_ne!(
-            values("the key `a` is wrong"),
-            values("the key `b` is wrong")
-        );
+        assert_ne!(values("the key `a` is wrong"), values("the key `b` is wrong"));
         assert_ne!(values("east/a is lost"), values("east/b is lost"));
         assert_eq!(values("there is no mesh"), values("no mesh was found"));
     }

@@ -21,10 +21,8 @@ pub(super) fn text(report: &Report) -> String {
     let entries = report.entries();
     let mut commands = String::new();
     for severity in [Severity::Error, Severity::Warning, Severity::Notice] {
-        let of_severity: Vec<&ReportEntry> = entries
-            .iter()
-            .filter(|it| it.finding.severity == severity)
-            .collect();
+        let of_severity: Vec<&ReportEntry> =
+            entries.iter().filter(|it| it.finding.severity == severity).collect();
         let selection = select(&of_severity, at_most(ANNOTATIONS));
         for entry in selection.shown.into_iter().chain(selection.left_out) {
             commands.push_str(&command(entry, &places.first(entry.finding)));

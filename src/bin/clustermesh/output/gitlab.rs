@@ -36,10 +36,8 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
     let places = RepositoryPlaces::new(report.files);
     let mut fingerprints = Fingerprints::default();
     let entries = report.entries();
-    let issues: Vec<Issue> = entries
-        .iter()
-        .map(|entry| issue(entry, &places, &mut fingerprints))
-        .collect();
+    let issues: Vec<Issue> =
+        entries.iter().map(|entry| issue(entry, &places, &mut fingerprints)).collect();
     let mut text = serde_json::to_string_pretty(&issues)?;
     text.push('\n');
     Ok(plain_json(text))

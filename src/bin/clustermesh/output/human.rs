@@ -22,15 +22,11 @@ const SHOWN_IN_FULL: usize = 100;
 
 /// Returns what to print, in pieces: each a kind of finding, with what to do about it.
 pub(super) fn pieces(report: &Report, width: Width) -> Vec<String> {
-    let printer = FindingPrinter {
-        files: report.files,
-        width,
-    };
+    let printer = FindingPrinter { files: report.files, width };
     let mut pieces = Vec::new();
     let entries = report.entries();
-    let (folded, single): (Vec<&ReportEntry>, Vec<&ReportEntry>) = entries
-        .iter()
-        .partition(|entry| entry.finding.cluster.is_some());
+    let (folded, single): (Vec<&ReportEntry>, Vec<&ReportEntry>) =
+        entries.iter().partition(|entry| entry.finding.cluster.is_some());
     let alone = |entry: &&&ReportEntry| {
         let help = entry.finding.help.as_deref();
         [vec![printer.finding(entry)], printer.help(help)].concat()
@@ -77,10 +73,7 @@ fn piece(lines: &[String]) -> String {
 /// Returns what to do about entries that are alike, if it is the same for all of them. It is an example if not all of
 /// them are shown.
 fn help<'e>(entries: &[&'e ReportEntry]) -> Option<&'e str> {
-    let mut helps = entries
-        .iter()
-        .rev()
-        .filter_map(|it| it.finding.help.as_deref());
+    let mut helps = entries.iter().rev().filter_map(|it| it.finding.help.as_deref());
     let last = helps.next()?;
     let is_example = SHOWN_ALIKE + 1 < entries.len();
     (is_example || helps.all(|it| it == last)).then_some(last)
@@ -95,11 +88,7 @@ impl FindingPrinter<'_> {
     /// Prints entries of one kind, the first few in full, with what to do about each if it is not the same for all.
     fn alike(&self, entries: &[&ReportEntry]) -> Vec<String> {
         // One more than the limit takes a line anyway.
-        let shown = if entries.len() <= SHOWN_ALIKE + 1 {
-            entries.len()
-        } else {
-            SHOWN_ALIKE
-        };
+        let shown = if entries.len() <= SHOWN_ALIKE + 1 { entries.len() } else { SHOWN_ALIKE };
         let is_common = help(entries).is_some();
         let mut lines = Vec::new();
         let mut shown_entries = entries.iter().take(shown).peekable();
@@ -164,9 +153,7 @@ impl FindingPrinter<'_> {
 fn origin(files: &ShownFiles, label: &Label) -> Origin<'static> {
     let origin = Origin::path(label.place.source.to_string());
     match files.positions(&label.place) {
-        Some(positions) => origin
-            .line(positions.start.line)
-            .char_column(positions.start.column),
+        Some(positions) => origin.line(positions.start.line).char_column(positions.start.column),
         None => origin,
     }
 }

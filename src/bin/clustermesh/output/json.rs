@@ -193,10 +193,7 @@ pub(crate) fn number(value: f64) -> Number {
 fn whole_range(schema: &mut Schema) {
     const RANGE: [&str; 4] = ["line", "column", "endLine", "endColumn"];
     let together = RANGE.map(|field| (field.to_owned(), json!(RANGE)));
-    schema.insert(
-        "dependentRequired".to_owned(),
-        Value::Object(together.into_iter().collect()),
-    );
+    schema.insert("dependentRequired".to_owned(), Value::Object(together.into_iter().collect()));
 }
 
 pub(super) fn place<'a>(label: &'a Label, files: &ShownFiles) -> WrittenPlace<'a> {

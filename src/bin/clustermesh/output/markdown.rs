@@ -36,10 +36,8 @@ pub(super) fn lists(report: &Report, limit: usize) -> String {
     let entries = report.entries();
     let mut page = String::new();
     for severity in [Severity::Error, Severity::Warning, Severity::Notice] {
-        let of_severity: Vec<&ReportEntry> = entries
-            .iter()
-            .filter(|it| it.finding.severity == severity)
-            .collect();
+        let of_severity: Vec<&ReportEntry> =
+            entries.iter().filter(|it| it.finding.severity == severity).collect();
         if !of_severity.is_empty() {
             list(&mut page, severity, &of_severity, &places, limit);
         }
@@ -87,12 +85,8 @@ fn item(entry: &ReportEntry, places: &RepositoryPlaces) -> String {
         Some(positions) => format!("{}:{}", place.path, positions.start.line),
         None => place.path,
     };
-    let mut item = format!(
-        "- {} **{}** {}\n",
-        code(&place),
-        finding.rule.name(),
-        code(&title(entry))
-    );
+    let mut item =
+        format!("- {} **{}** {}\n", code(&place), finding.rule.name(), code(&title(entry)));
     if let Some(help) = &finding.help {
         let _ = writeln!(item, "  - help: {}", code(help));
     }

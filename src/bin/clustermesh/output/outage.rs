@@ -117,10 +117,9 @@ impl LossProof<'_, '_> {
         let parts = text::listed(outage.parts.iter().map(|it| format!("`{}`", self.part(it))));
         let without = format!("Without {parts}");
         match &outage.report {
-            Err(obstacle) => [
-                format!("{without}: not examined, because {}.", obstacle.phrase()),
-                String::new(),
-            ],
+            Err(obstacle) => {
+                [format!("{without}: not examined, because {}.", obstacle.phrase()), String::new()]
+            }
             Ok(report) => {
                 let ended = report.ended.iter().map(LostPaths::count).sum::<u64>();
                 let paths = text::count(ended, "declared path");
@@ -137,17 +136,10 @@ impl LossProof<'_, '_> {
 
     /// Returns the sentence about external peers, whose hosts keep their configuration when clusters get other Peers.
     fn hosts(&self, report: &OutageReport, next: &NextRender) -> Option<String> {
-        let ended = report
-            .ended
-            .iter()
-            .flat_map(|it| [it.pair.from, it.pair.to]);
+        let ended = report.ended.iter().flat_map(|it| [it.pair.from, it.pair.to]);
         let clusters: BTreeSet<String> = ended.map(|it| self.cluster(it)).collect();
-        let hosts = clusters
-            .iter()
-            .filter_map(|it| it.strip_prefix("external."));
-        let commands: Vec<String> = hosts
-            .map(|it| format!("clustermesh wireguard {it}"))
-            .collect();
+        let hosts = clusters.iter().filter_map(|it| it.strip_prefix("external."));
+        let commands: Vec<String> = hosts.map(|it| format!("clustermesh wireguard {it}")).collect();
         let is_restored = next.restored.as_ref().is_ok_and(|it| 0 < *it);
         (is_restored && !commands.is_empty()).then(|| {
             format!(
@@ -165,10 +157,7 @@ impl LossProof<'_, '_> {
             sentences.extend(self.hosts(report, next));
         }
         if 0 < report.own {
-            sentences.push(format!(
-                "Of their own declared paths, {} break.",
-                report.own
-            ));
+            sentences.push(format!("Of their own declared paths, {} break.", report.own));
         }
         sentences.join(" ")
     }
@@ -183,9 +172,7 @@ impl LossProof<'_, '_> {
                 self.cluster(ended.pair.to),
                 ended.count().to_string(),
                 text::list(kinds.map(|(from, to)| format!("{from} → {to}"))),
-                self.example(ended)
-                    .map(|it| it.join(" → "))
-                    .unwrap_or_default(),
+                self.example(ended).map(|it| it.join(" → ")).unwrap_or_default(),
             ]);
         }
         let more = report.ended.len().saturating_sub(SHOWN);
@@ -198,10 +185,7 @@ impl LossProof<'_, '_> {
     /// Returns the sentence before the table of single parts, and those behind it.
     fn surveyed(&self, survey: &Survey) -> [String; 2] {
         let parts = text::count(survey.parts, "node, location or cluster");
-        let parts = parts.replace(
-            "node, location or clusters",
-            "nodes, locations and clusters",
-        );
+        let parts = parts.replace("node, location or clusters", "nodes, locations and clusters");
         let head = match survey.harmful.len() {
             0 if survey.unexamined.is_empty() => {
                 format!("All declared paths of other nodes survive the loss of any one of {parts}.")
@@ -212,19 +196,12 @@ impl LossProof<'_, '_> {
             ),
         };
         let unexamined = survey.unexamined.iter().map(|(part, obstacle)| {
-            format!(
-                "{} was not examined, because {}.",
-                self.part(part),
-                obstacle.phrase()
-            )
+            format!("{} was not examined, because {}.", self.part(part), obstacle.phrase())
         });
         let mut sentences: Vec<String> = unexamined.take(SHOWN).collect();
         let more = survey.unexamined.len().saturating_sub(SHOWN);
         if 0 < more {
-            sentences.push(format!(
-                "{} were not examined either.",
-                text::count(more, "more part")
-            ));
+            sentences.push(format!("{} were not examined either.", text::count(more, "more part")));
         }
         [head, sentences.join("\n")]
     }
@@ -274,17 +251,14 @@ fn restored(next: &NextRender, ended: u64) -> Vec<String> {
         Ok(0) => "A render after that restores none of them".to_owned(),
         Ok(restored) if restored == ended => "A render after that restores all of them".to_owned(),
         Ok(restored) => format!("A render after that restores {restored} of them"),
-        Err(obstacle) => format!(
-            "It is not known what a render restores, because {}",
-            obstacle.phrase()
-        ),
+        Err(obstacle) => {
+            format!("It is not known what a render restores, because {}", obstacle.phrase())
+        }
     };
     if next.guards.is_empty() {
         return vec![format!("{restored}, and no loss limit stops it.")];
     }
     let guards = text::quoted(&next.guards);
     let joined = if next.restored == Ok(0) { "and" } else { "but" };
-    vec![format!(
-        "{restored}, {joined} a person must accept the losses first ({guards})."
-    )]
+    vec![format!("{restored}, {joined} a person must accept the losses first ({guards}).")]
 }

@@ -51,10 +51,7 @@ pub(crate) fn refusal(report: &Report, threshold: Threshold) -> String {
 
 /// Returns why it could not be done.
 pub(crate) fn failure(error: &anyhow::Error) -> String {
-    bounded(format!(
-        "error: {}\n",
-        escaped(&format!("{error:#}"), LIMIT)
-    ))
+    bounded(format!("error: {}\n", escaped(&format!("{error:#}"), LIMIT)))
 }
 
 /// Returns the lines of an entry; its help only if the next one has another.

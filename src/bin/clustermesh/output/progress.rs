@@ -33,11 +33,8 @@ struct Line {
 impl Printer {
     /// Shows a line while work goes on, if a person watches.
     pub(crate) fn progress(&self, text: impl Into<String>) -> Progress {
-        let line = Arc::new(Mutex::new(Line {
-            text: text.into(),
-            since: Instant::now(),
-            shown: 0,
-        }));
+        let line =
+            Arc::new(Mutex::new(Line { text: text.into(), since: Instant::now(), shown: 0 }));
         let is_watched = self.held.is_none() && self.is_watched() && !is_job();
         let writer = is_watched.then(|| start(Arc::clone(&line))).flatten();
         Progress {
@@ -115,7 +112,5 @@ fn is_job() -> bool {
 fn put(text: &str) {
     let mut stderr = io::stderr().lock();
     // A terminal that has gone is not a reason to stop.
-    let _ = stderr
-        .write_all(text.as_bytes())
-        .and_then(|()| stderr.flush());
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }

@@ -55,20 +55,14 @@ impl<'a> Report<'a> {
         let findings = &files.presentable(findings)[..];
         let causes: BTreeSet<&FindingCause> =
             findings.iter().filter_map(|it| it.cause.as_ref()).collect();
-        let known: BTreeSet<FindingCause> = findings
-            .iter()
-            .filter(|_| !causes.is_empty())
-            .map(Finding::as_cause)
-            .collect();
+        let known: BTreeSet<FindingCause> =
+            findings.iter().filter(|_| !causes.is_empty()).map(Finding::as_cause).collect();
         let findings = findings.iter().cloned().map(|finding| Finding {
             // A cause that the config ignores explains nothing.
             cause: finding.cause.clone().filter(|it| known.contains(it)),
             ..finding.harmless()
         });
-        Self {
-            files,
-            findings: findings.collect(),
-        }
+        Self { files, findings: findings.collect() }
     }
 
     /// Returns the report as text; in colours only for a person.

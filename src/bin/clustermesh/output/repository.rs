@@ -16,9 +16,7 @@ impl Repository {
     pub(super) fn around() -> Self {
         let here = env::current_dir().unwrap_or_default();
         Self {
-            root: WorkingRepository::default()
-                .repository()
-                .unwrap_or_else(|| here.clone()),
+            root: WorkingRepository::default().repository().unwrap_or_else(|| here.clone()),
             here,
         }
     }
@@ -59,10 +57,8 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn files_are_called_as_seen_from_the_root() {
-        let repository = Repository {
-            root: "/repository".into(),
-            here: "/repository/clusters/prod".into(),
-        };
+        let repository =
+            Repository { root: "/repository".into(), here: "/repository/clusters/prod".into() };
         for (name, path) in [
             ("mesh.yaml", "clusters/prod/mesh.yaml"),
             ("./mesh.yaml", "clusters/prod/mesh.yaml"),

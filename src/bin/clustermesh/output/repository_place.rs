@@ -32,10 +32,7 @@ pub(super) struct RepositoryPlaces<'a> {
 impl<'a> RepositoryPlaces<'a> {
     /// Returns the places in these files.
     pub(super) fn new(files: &'a ShownFiles) -> Self {
-        Self {
-            files,
-            repository: Repository::around(),
-        }
+        Self { files, repository: Repository::around() }
     }
 
     /// Returns where a finding is first of all. One about a cluster as a whole is where a mesh
@@ -49,11 +46,7 @@ impl<'a> RepositoryPlaces<'a> {
         }
         let file = self.files.read().next();
         let name = file.map_or(NAMELESS, |source| &source.name);
-        RepositoryPlace {
-            path: self.repository.path(name),
-            positions: None,
-            label: "",
-        }
+        RepositoryPlace { path: self.repository.path(name), positions: None, label: "" }
     }
 
     /// Returns where else it is.

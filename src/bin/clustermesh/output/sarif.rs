@@ -34,12 +34,8 @@ const PLACES: usize = 100;
 const SHOWN: usize = 2000;
 
 /// The characters that are encoded in a path: all but slashes and unreserved ones (RFC 3986).
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b'/');
+const ENCODED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// Returns the log, with the most severe findings if there are too many.
 pub(super) fn text(report: &Report) -> serde_json::Result<String> {
@@ -71,9 +67,7 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
         schema: SCHEMA,
         version: "2.1.0",
         runs: [Run {
-            tool: Tool {
-                driver: driver(rules),
-            },
+            tool: Tool { driver: driver(rules) },
             automation_details: AutomationDetails { id: CATEGORY },
             column_kind: "unicodeCodePoints",
             invocations: [invocation(selection.left_out.len())],
@@ -120,16 +114,9 @@ fn descriptor(rule: &'static Rule) -> Descriptor {
         id: rule.name(),
         name: name(rule),
         short_description: message(&wording::description(rule)),
-        help: Help {
-            text: page_of(rule, 1),
-            markdown: page_of(rule, 1),
-        },
-        default_configuration: Configuration {
-            level: level(rule.severity),
-        },
-        properties: Properties {
-            tags: tags.chain(rule.aliases.iter().copied()).collect(),
-        },
+        help: Help { text: page_of(rule, 1), markdown: page_of(rule, 1) },
+        default_configuration: Configuration { level: level(rule.severity) },
+        properties: Properties { tags: tags.chain(rule.aliases.iter().copied()).collect() },
     }
 }
 
@@ -161,30 +148,20 @@ fn invocation(more: usize) -> Invocation {
         "{more} more findings are not included: a SARIF log has at most {RESULTS} \
         results"
     );
-    let notification = Notification {
-        level: "note",
-        message: message(&text),
-    };
+    let notification = Notification { level: "note", message: message(&text) };
     Invocation {
         execution_successful: true,
-        tool_execution_notifications: Some(notification)
-            .filter(|_| 0 < more)
-            .into_iter()
-            .collect(),
+        tool_execution_notifications: Some(notification).filter(|_| 0 < more).into_iter().collect(),
     }
 }
 
 /// Returns where else an entry is, and where what follows from it is.
 fn related(entry: &ReportEntry, places: &RepositoryPlaces) -> Vec<Location> {
-    let followed: Vec<(&Finding, String)> = entry
-        .consequences
+    let followed: Vec<(&Finding, String)> =
+        entry.consequences.iter().map(|it| (*it, wording::alone(it))).collect();
+    let followed = followed
         .iter()
-        .map(|it| (*it, wording::alone(it)))
-        .collect();
-    let followed = followed.iter().map(|(finding, title)| RepositoryPlace {
-        label: title,
-        ..places.first(finding)
-    });
+        .map(|(finding, title)| RepositoryPlace { label: title, ..places.first(finding) });
     places
         .further(entry.finding)
         .chain(followed)
@@ -199,9 +176,7 @@ fn location(place: RepositoryPlace, id: Option<usize>) -> Location {
     Location {
         id,
         physical_location: PhysicalLocation {
-            artifact_location: ArtifactLocation {
-                uri: uri(&place.path),
-            },
+            artifact_location: ArtifactLocation { uri: uri(&place.path) },
             region: place.positions.map(|positions| Region {
                 start_line: positions.start.line,
                 start_column: positions.start.column,
@@ -253,10 +228,7 @@ mod tests {
 
     #[test]
     fn paths_become_uris() {
-        assert_eq!(
-            uri("a b/100%/ü:#?.yaml"),
-            "a%20b/100%25/%C3%BC%3A%23%3F.yaml"
-        );
+        assert_eq!(uri("a b/100%/ü:#?.yaml"), "a%20b/100%25/%C3%BC%3A%23%3F.yaml");
     }
 
     #[test]

@@ -31,18 +31,9 @@ pub(super) fn text(findings: &[Finding], format: ReportFormat) -> anyhow::Result
     if format == ReportFormat::Json {
         return Ok(JsonDocument::named("Statistics", Statistics { rules: counts }).text()?);
     }
-    let width = counts
-        .iter()
-        .map(|it| it.count.to_string().len())
-        .max()
-        .unwrap_or_default();
+    let width = counts.iter().map(|it| it.count.to_string().len()).max().unwrap_or_default();
     let mut text = String::new();
-    for Row {
-        rule,
-        severity,
-        count,
-    } in &counts
-    {
+    for Row { rule, severity, count } in &counts {
         let _ = writeln!(text, "{count:width$}  {severity:<7}  {rule}");
     }
     Ok(text)
@@ -51,17 +42,11 @@ pub(super) fn text(findings: &[Finding], format: ReportFormat) -> anyhow::Result
 fn counts(findings: &[Finding]) -> Vec<Row> {
     let mut counts: BTreeMap<(&str, Severity), usize> = BTreeMap::new();
     for finding in findings {
-        *counts
-            .entry((finding.rule.name(), finding.severity))
-            .or_default() += 1;
+        *counts.entry((finding.rule.name(), finding.severity)).or_default() += 1;
     }
     let mut counts: Vec<Row> = counts
         .into_iter()
-        .map(|((rule, severity), count)| Row {
-            rule,
-            severity: severity.to_string(),
-            count,
-        })
+        .map(|((rule, severity), count)| Row { rule, severity: severity.to_string(), count })
         .collect();
     counts.sort_by_key(|it| Reverse(it.count));
     counts

@@ -47,10 +47,7 @@ pub(super) fn targets(plan: &Plan, survey: &TreeSurvey, counts: &CountsByTarget)
         .collect();
     let more = shown.count();
     if 0 < more {
-        lines.push(format!(
-            "… and {} changed",
-            text::count(more, "more target")
-        ));
+        lines.push(format!("… and {} changed", text::count(more, "more target")));
     }
     lines
 }
@@ -77,10 +74,7 @@ fn line(plan: &Plan, name: &str, files: PeerCounts, peers: Option<&PeerCounts>) 
         || "no longer a target".to_owned(),
         |target| {
             let sources = text::count(target.peer_sets.len(), "cluster");
-            format!(
-                "{} of {sources}",
-                text::count(checked::peers(plan, target), "Peer")
-            )
+            format!("{} of {sources}", text::count(checked::peers(plan, target), "Peer"))
         },
     );
     let peers = peers.map_or_else(String::new, |it| format!(" ({})", counts(*it)));

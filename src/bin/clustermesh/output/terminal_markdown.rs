@@ -64,9 +64,7 @@ fn end(paragraph: &mut String, text: &mut String, width: Width) {
         return;
     }
     let wrapped = width.wrapped(0, paragraph);
-    let remark = wrapped
-        .strip_prefix('*')
-        .and_then(|it| it.strip_suffix('*'));
+    let remark = wrapped.strip_prefix('*').and_then(|it| it.strip_suffix('*'));
     if let Some(remark) = remark {
         let _ = writeln!(text, "{REMARK}{}{REMARK:#}", remark.replace('`', ""));
     } else {

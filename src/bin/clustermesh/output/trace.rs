@@ -110,11 +110,7 @@ impl TraceAnswer<'_> {
 impl Traced<'_, '_> {
     /// Returns the ways that there are: there, and perhaps back.
     fn legs(&self) -> Vec<Leg<'_>> {
-        let Trace {
-            packet,
-            there,
-            back,
-        } = &self.trace;
+        let Trace { packet, there, back } = &self.trace;
         let back = back.as_ref().map(|(answer, way)| ("back", answer, way));
         let ways = [("there", packet, there)].into_iter().chain(back);
         let legs = ways.map(|(direction, packet, way)| Leg {
@@ -162,9 +158,7 @@ impl Traced<'_, '_> {
         let ends = [("FROM", from), ("TO", to)];
         // An external peer is one host.
         let is_host = |it: SiteId| self.fabric.site(it).cluster.is_external();
-        let picked = ends
-            .into_iter()
-            .filter(|(_, it)| it.is_picked && !is_host(it.end.site));
+        let picked = ends.into_iter().filter(|(_, it)| it.is_picked && !is_host(it.end.site));
         let picked = picked.filter_map(|(argument, it)| {
             let (site, node) = (it.end.site, it.end.owner.node()?);
             let at = At { site, node };
@@ -173,13 +167,9 @@ impl Traced<'_, '_> {
             } else {
                 "the first node, because none takes part in the mesh"
             };
-            let (cluster, node) = (
-                self.fabric.site(site).cluster,
-                messages::called(self.fabric, at),
-            );
-            Some(format!(
-                "{argument} names only {cluster}: picked {node}, {what}"
-            ))
+            let (cluster, node) =
+                (self.fabric.site(site).cluster, messages::called(self.fabric, at));
+            Some(format!("{argument} names only {cluster}: picked {node}, {what}"))
         });
         let ports = ends.into_iter().filter_map(|(_, it)| it.port);
         let ports = ports.map(|port| {

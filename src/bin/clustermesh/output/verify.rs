@@ -211,39 +211,26 @@ impl Verified<'_, '_> {
         }
         // An external peer reaches the clusters that its entry lists, so a missing link is intended.
         let is_host = |it: SiteId| self.fabric.site(it).cluster.is_external();
-        let apart: Vec<&Pairing> = apart
-            .into_iter()
-            .filter(|it| !is_host(it.from) && !is_host(it.to))
-            .collect();
+        let apart: Vec<&Pairing> =
+            apart.into_iter().filter(|it| !is_host(it.from) && !is_host(it.to)).collect();
         if !apart.is_empty() {
             let have = if apart.len() == 1 { "has" } else { "have" };
             let pairs = text::count(apart.len(), "pair");
             let _ = writeln!(rest, "{pairs} of clusters {have} no link.");
         }
-        Matrix {
-            table: (!shown.is_empty()).then_some(table),
-            rest,
-        }
+        Matrix { table: (!shown.is_empty()).then_some(table), rest }
     }
 
     /// Describes what is cut if a node is lost.
     fn single_point(&self, point: &SinglePoint) -> String {
         let ranges = (!point.ranges.is_empty()).then(|| text::listed(&point.ranges));
-        let pods = (!point.members.is_empty()).then(|| {
-            format!(
-                "the pods of {}",
-                text::count(point.members.len(), "other node")
-            )
-        });
+        let pods = (!point.members.is_empty())
+            .then(|| format!("the pods of {}", text::count(point.members.len(), "other node")));
         let viewers = point.viewers.iter().map(|&it| self.fabric.site(it).cluster);
         format!(
             "only {} carries {} for {}",
             messages::called(self.fabric, point.at),
-            ranges
-                .into_iter()
-                .chain(pods)
-                .collect::<Vec<_>>()
-                .join(" and "),
+            ranges.into_iter().chain(pods).collect::<Vec<_>>().join(" and "),
             text::listed(viewers)
         )
     }
@@ -276,10 +263,7 @@ impl Verified<'_, '_> {
         let apart = self.verification.apart.len();
         if 0 < apart {
             let verb = if apart == 1 { "has" } else { "have" };
-            sentences.push(format!(
-                "{} {verb} no declared paths.",
-                text::count(apart, "node")
-            ));
+            sentences.push(format!("{} {verb} no declared paths.", text::count(apart, "node")));
         }
         if !self.checks.is_empty() {
             let held = self.checks.iter().filter(|it| it.holds()).count();

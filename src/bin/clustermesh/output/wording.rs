@@ -62,8 +62,6 @@ pub(super) fn counts(entries: &[ReportEntry]) -> Option<String> {
     let kinds = [Severity::Error, Severity::Warning, Severity::Notice];
     let counts = kinds.map(|severity| (count(severity), severity.to_string()));
     let there = counts.iter().filter(|(count, _)| 0 < *count);
-    Some(text::list(
-        there.map(|(count, noun)| text::count(*count, noun)),
-    ))
-    .filter(|it| !it.is_empty())
+    Some(text::list(there.map(|(count, noun)| text::count(*count, noun))))
+        .filter(|it| !it.is_empty())
 }

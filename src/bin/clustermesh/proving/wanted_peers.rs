@@ -70,9 +70,7 @@ impl<'a> WantedPeers<'a> {
     /// Returns the Services that clusters get of others; none without a plan.
     pub(crate) fn mirrors(&self, inputs: &'a Inputs) -> Mirrors<'a> {
         let plan = self.plan.as_ref();
-        plan.map_or_else(Mirrors::default, |it| {
-            planning::mirrors(inputs, &self.fleet, it)
-        })
+        plan.map_or_else(Mirrors::default, |it| planning::mirrors(inputs, &self.fleet, it))
     }
 
     /// Returns what only the nodes of single clusters cause.
@@ -103,15 +101,10 @@ fn outdated(inputs: &Inputs) -> anyhow::Result<Option<OutdatedTree>> {
     let differing: Vec<&String> = differing.collect();
     let folders = differing.iter().filter_map(|path| path.split_once('/'));
     let targets = folders.map(|(target, _)| target.to_owned()).collect();
-    let files = differing
-        .iter()
-        .map(|path| input_file::name(&root.join(path)));
+    let files = differing.iter().map(|path| input_file::name(&root.join(path)));
     let is_refusal = |it: &&Finding| Threshold(Severity::Error).fails([*it]);
     let refusals = checked.findings.iter().filter(is_refusal);
     let losses = rendered.changes.losses.iter();
-    let refused = refusals
-        .map(|it| it.rule)
-        .chain(losses.map(rules::rendered::rule_of))
-        .collect();
+    let refused = refusals.map(|it| it.rule).chain(losses.map(rules::rendered::rule_of)).collect();
     Ok(Some(OutdatedTree::new(files.collect(), targets, &refused)))
 }

@@ -47,10 +47,7 @@ pub(super) fn read(
         if context.is_empty() {
             bail!("--context {} has no context", Quoted(text));
         }
-        if contexts
-            .insert(cluster.clone(), context.to_owned())
-            .is_some()
-        {
+        if contexts.insert(cluster.clone(), context.to_owned()).is_some() {
             bail!("--context names two contexts for `{cluster}`");
         }
     }
@@ -70,8 +67,5 @@ fn unclear(text: &str, clusters: &BTreeSet<&ClusterName>) -> anyhow::Error {
         return anyhow!("--context names {}; did you mean `{meant}`?", Quoted(name));
     }
     let names = text::quoted(clusters);
-    anyhow!(
-        "--context names {}, but the clusters are {names}",
-        Quoted(name)
-    )
+    anyhow!("--context names {}, but the clusters are {names}", Quoted(name))
 }

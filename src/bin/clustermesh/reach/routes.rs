@@ -16,10 +16,7 @@ use crate::input_file;
 use crate::settings::{ClusterAccess, SettingOrigin, Settings};
 
 /// The routes to clusters, and the clusters without a route.
-pub(crate) type Routes = (
-    BTreeMap<ClusterName, ClusterRoute>,
-    Vec<(ClusterName, Fault)>,
-);
+pub(crate) type Routes = (BTreeMap<ClusterName, ClusterRoute>, Vec<(ClusterName, Fault)>);
 
 /// Returns how clusters are reached: with the context of a flag, else as set in the config, else with a
 /// Secret of the operator if `--secrets-from` names the context of its cluster, else with the context of
@@ -150,10 +147,8 @@ fn operator_route(
         return Some(Err(ambiguous(&problem)));
     }
     let Some(namespace) = &mesh.namespace else {
-        let problem = format!(
-            "mesh {} has no `metadata.namespace`, so its namespace is unknown",
-            mesh.name
-        );
+        let problem =
+            format!("mesh {} has no `metadata.namespace`, so its namespace is unknown", mesh.name);
         return Some(Err(wrong_secret(&secret.name, &problem)));
     };
     let key = SecretKey::new(namespace, secret);

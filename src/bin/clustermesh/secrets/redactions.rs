@@ -18,9 +18,8 @@ const SHORTEST_VALUE: usize = 8;
 const UNMISTAKABLE: usize = 12;
 
 /// Parts of names that mark a secret.
-const NAMES: [&str; 11] = [
-    "auth", "bearer", "cookie", "cred", "jwt", "key", "pass", "pwd", "secret", "session", "token",
-];
+const NAMES: [&str; 11] =
+    ["auth", "bearer", "cookie", "cred", "jwt", "key", "pass", "pwd", "secret", "session", "token"];
 
 /// Characters around the words of a command line.
 const QUOTES: [char; 4] = ['\'', '"', ',', ';'];
@@ -86,9 +85,9 @@ impl Redactions {
         match value {
             Value::String(text) => self.are_in(text),
             Value::Array(items) => items.iter().any(|it| self.are_within(it)),
-            Value::Object(fields) => fields
-                .iter()
-                .any(|(key, value)| self.are_in(key) || self.are_within(value)),
+            Value::Object(fields) => {
+                fields.iter().any(|(key, value)| self.are_in(key) || self.are_within(value))
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
@@ -130,9 +129,7 @@ impl Redactions {
         let mut follows = false;
         for argument in arguments {
             let argument = argument.trim_matches(QUOTES);
-            let named = argument
-                .split_once(['=', ':'])
-                .filter(|(name, _)| is_secret(name));
+            let named = argument.split_once(['=', ':']).filter(|(name, _)| is_secret(name));
             follows = match named {
                 Some((_, value)) => {
                     self.suspect(value.trim_matches(QUOTES));
@@ -156,9 +153,7 @@ fn is_secret(name: &str) -> bool {
 
 /// Returns whether a value is words or a path, which messages may need.
 fn is_plain(value: &str) -> bool {
-    let is_path = ["/", "./", "../", "~/"]
-        .iter()
-        .any(|it| value.starts_with(it));
+    let is_path = ["/", "./", "../", "~/"].iter().any(|it| value.starts_with(it));
     let is_word = |it: u8| it.is_ascii_alphabetic() || b"-_. ".contains(&it);
     (is_path && !value.contains(['+', '='])) || value.bytes().all(is_word)
 }

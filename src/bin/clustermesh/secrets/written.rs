@@ -7,15 +7,8 @@ use std::ops::Range;
 use clustermesh::diagnostic::escaped;
 
 /// The endings of keys whose values are secrets, in small letters and digits only.
-const KEYS: [&str; 7] = [
-    "presharedkey",
-    "privatekey",
-    "clientkeydata",
-    "token",
-    "password",
-    "passwd",
-    "passphrase",
-];
+const KEYS: [&str; 7] =
+    ["presharedkey", "privatekey", "clientkeydata", "token", "password", "passwd", "passphrase"];
 
 /// A secret that is shorter is looked for only between backticks: it may be part of any word.
 const LONG: usize = 6;
@@ -125,9 +118,7 @@ fn strike(message: &str, secret: &str) -> String {
     while KNOWN < shown.chars().count()
         && let Some(start) = struck.find(&beginning)
     {
-        let end = struck[start..]
-            .find('`')
-            .map_or(struck.len(), |end| start + end);
+        let end = struck[start..].find('`').map_or(struck.len(), |end| start + end);
         struck.replace_range(start..end, WITHHELD);
     }
     struck
@@ -241,37 +232,16 @@ mod tests {
         for (text, shown) in [
             ("token: abc\nname: x\n", "token: ***\nname: x\n"),
             ("- password: 'a\n  b' # c\n", "- password: **\n  ** # c\n"),
-            (
-                "presharedKey: |\n  abc\n\n  def\nx: y\n",
-                "presharedKey: *\n  ***\n\n  ***\nx: y\n",
-            ),
-            (
-                "private-key:\n- abc\n- d\nx: y\n",
-                "private-key:\n* ***\n* *\nx: y\n",
-            ),
+            ("presharedKey: |\n  abc\n\n  def\nx: y\n", "presharedKey: *\n  ***\n\n  ***\nx: y\n"),
+            ("private-key:\n- abc\n- d\nx: y\n", "private-key:\n* ***\n* *\nx: y\n"),
             ("{a: 1, id_token: x y, b: 2}", "{a: 1, id_token: * *, b: 2}"),
-            (
-                r#"{"PRIVATE KEY":"a\"b","b":2}"#,
-                r#"{"PRIVATE KEY":******,"b":2}"#,
-            ),
-            (
-                "{\n  \"token\": 12345,\n  \"b\": 2\n}",
-                "{\n  \"token\": *****,\n  \"b\": 2\n}",
-            ),
-            (
-                "{\"token\":\n \"abc\", \"b\": 2}",
-                "{\"token\":\n *****, \"b\": 2}",
-            ),
+            (r#"{"PRIVATE KEY":"a\"b","b":2}"#, r#"{"PRIVATE KEY":******,"b":2}"#),
+            ("{\n  \"token\": 12345,\n  \"b\": 2\n}", "{\n  \"token\": *****,\n  \"b\": 2\n}"),
+            ("{\"token\":\n \"abc\", \"b\": 2}", "{\"token\":\n *****, \"b\": 2}"),
             ("x: |\n  PrivateKey = abc=\n", "x: |\n  PrivateKey = ****\n"),
-            (
-                "accessTokens: [a, b]\nx: y\n",
-                "accessTokens: *** **\nx: y\n",
-            ),
+            ("accessTokens: [a, b]\nx: y\n", "accessTokens: *** **\nx: y\n"),
             ("passwords: ä€😀\n", "passwords: \u{d7}\u{2022}\u{1f512}\n"),
-            (
-                "publicKey: abc\ntokenFile: /x\n",
-                "publicKey: abc\ntokenFile: /x\n",
-            ),
+            ("publicKey: abc\ntokenFile: /x\n", "publicKey: abc\ntokenFile: /x\n"),
         ] {
             assert_eq!(masked(text), shown);
         }
@@ -283,8 +253,7 @@ mod tests {
             "x:\n  -----BEGIN EC PRIVATE KEY-----\n  ab\n  -----END EC PRIVATE KEY-----\ny: 1\n";
         assert_eq!(
             masked(text),
-            text.replace("ab", "**")
-                .replace("KEY-----\n  *", "KEY*****\n  *")
+            text.replace("ab", "**").replace("KEY-----\n  *", "KEY*****\n  *")
         );
         let public = "-----BEGIN PUBLIC KEY-----\nab\n-----END PUBLIC KEY-----\n";
         assert_eq!(masked(public), public);
@@ -298,18 +267,9 @@ mod tests {
         let secrets = Secrets::find(text);
         let struck = |message| secrets.strike(text, &(0..text.len()), message);
         assert_eq!(struck("`ab` is above"), "`(secret)` is above");
-        assert_eq!(
-            struck("found `correct horse battery staple`"),
-            "found `(secret)`"
-        );
-        assert_eq!(
-            struck("found `correct horse…`, an x"),
-            "found `(secret)`, an x"
-        );
-        assert_eq!(
-            secrets.strike(text, &(0..1), "`correct horse`"),
-            "`correct horse`"
-        );
+        assert_eq!(struck("found `correct horse battery staple`"), "found `(secret)`");
+        assert_eq!(struck("found `correct horse…`, an x"), "found `(secret)`, an x");
+        assert_eq!(secrets.strike(text, &(0..1), "`correct horse`"), "`correct horse`");
         assert_eq!(
             without_private_keys("`-----BEGIN PRIVATE KEY-----\\nab`"),
             "`-----BEGIN PRIVATE KEY(secret)"

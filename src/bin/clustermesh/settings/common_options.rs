@@ -23,9 +23,7 @@ pub(crate) fn options_of(name: &str) -> Vec<Arg> {
     let print_options = all(PrintOptions::augment_args(clap::Command::new("")));
     let files = file_options.into_iter().take(files);
     let files = files.map(|it| it.hide_env_values(true));
-    files
-        .chain(print_options.into_iter().take(printing))
-        .collect()
+    files.chain(print_options.into_iter().take(printing)).collect()
 }
 
 /// Adds its common options to every command of a program, and all of them to the program.
@@ -59,10 +57,7 @@ pub(crate) fn read(
     matches: &ArgMatches,
 ) -> Result<(FileOptions, PrintOptions), clap::Error> {
     let (behind, name) = innermost(matches);
-    let given = GivenOptions {
-        before: matches,
-        behind,
-    };
+    let given = GivenOptions { before: matches, behind };
     for option in options_of("clustermesh") {
         let id = option.get_id().as_str();
         if !is_written(matches, id) {

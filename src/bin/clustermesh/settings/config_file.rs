@@ -44,10 +44,7 @@ impl ConfigFile {
         surroundings: &WorkingRepository,
     ) -> CommandResult<Self> {
         let path = match named {
-            Some(Setting { value, origin }) => Setting {
-                value: Some(value),
-                origin,
-            },
+            Some(Setting { value, origin }) => Setting { value: Some(value), origin },
             None => Setting {
                 value: surroundings.nearest(&roots).config,
                 origin: SettingOrigin::Default,
@@ -68,11 +65,7 @@ impl ConfigFile {
         };
         let file = InputFile {
             path: file.clone(),
-            roots: if path.is_named() {
-                roots.of_named()
-            } else {
-                roots.clone()
-            },
+            roots: if path.is_named() { roots.of_named() } else { roots.clone() },
         };
         let source = input_file::source(&file, LIMIT)?;
         let read = config::read(&source).and_then(|content| {
@@ -80,13 +73,9 @@ impl ConfigFile {
             Ok((content, levels))
         });
         match read {
-            Ok((content, levels)) => Ok(Self {
-                roots,
-                path,
-                source: Some(source),
-                content,
-                levels,
-            }),
+            Ok((content, levels)) => {
+                Ok(Self { roots, path, source: Some(source), content, levels })
+            }
             Err(problems) => Err(CommandFailure::wrong(vec![source], problems)),
         }
     }
@@ -111,15 +100,12 @@ impl ConfigFile {
     /// Returns a path of the config as seen from the working folder.
     pub(crate) fn join(&self, path: &str) -> PathBuf {
         let file = self.path.value.as_deref();
-        file.and_then(Path::parent)
-            .unwrap_or(Path::new(""))
-            .join(path)
+        file.and_then(Path::parent).unwrap_or(Path::new("")).join(path)
     }
 
     /// Returns the source of the value under these keys: the config, or the default.
     pub(crate) fn origin(&self, keys: &[&str]) -> SettingOrigin {
-        self.place(keys)
-            .map_or(SettingOrigin::Default, SettingOrigin::File)
+        self.place(keys).map_or(SettingOrigin::Default, SettingOrigin::File)
     }
 
     /// Returns the place of what stands under these keys.
@@ -146,11 +132,7 @@ impl ConfigFile {
         let unnamed = clusters.difference(&named).filter_map(|cluster| {
             let place = self.place(&["clusters", cluster.as_str()])?;
             let nearest = document::nearest(cluster.as_str(), named.iter().map(|it| it.as_str()));
-            Some(rules::snapshots::unnamed(
-                cluster.as_str(),
-                nearest,
-                place.named(),
-            ))
+            Some(rules::snapshots::unnamed(cluster.as_str(), nearest, place.named()))
         });
         let all = meshes.iter().flat_map(Mesh::all_entries);
         let all = all.map(|it| it.name.as_str());

@@ -110,9 +110,6 @@ fn expanded(input: &InputFile) -> anyhow::Result<Vec<InputFile>> {
     }
     let found = disk::files_in(roots, path, &["yaml", "yml"])?
         .into_iter()
-        .map(|path| InputFile {
-            path,
-            roots: roots.clone(),
-        });
+        .map(|path| InputFile { path, roots: roots.clone() });
     Ok(found.collect())
 }

@@ -165,10 +165,8 @@ impl FileOptions {
             reads_config: given.has(CONFIG.0),
             root: path("root"),
             config: setting(&CONFIG),
-            meshes: (!meshes.is_empty()).then(|| Setting {
-                value: meshes,
-                origin: MESHES.origin(given),
-            }),
+            meshes: (!meshes.is_empty())
+                .then(|| Setting { value: meshes, origin: MESHES.origin(given) }),
             snapshots: setting(&SNAPSHOTS),
             rendered: setting(&RENDERED),
             ceilings: given.values("ceilings"),
@@ -207,18 +205,12 @@ impl FileOptions {
         })?;
         env::set_current_dir(&home)
             .with_context(|| format!("cannot enter {}", disk::shown(&home)))?;
-        Ok(Self {
-            surroundings,
-            ..self.clone()
-        })
+        Ok(Self { surroundings, ..self.clone() })
     }
 
     /// Returns the same options for the files of a commit.
     pub(crate) fn at(&self, revision: &Arc<Revision>) -> Self {
-        Self {
-            revision: Some(Arc::clone(revision)),
-            ..self.clone()
-        }
+        Self { revision: Some(Arc::clone(revision)), ..self.clone() }
     }
 
     /// Returns the folders that files may be in which no person named for this run: the repository,

@@ -13,10 +13,7 @@ pub(crate) struct Setting<T> {
 impl<T> Setting<T> {
     /// Returns whether it was set for this run, with a flag or a variable.
     pub(crate) fn is_named(&self) -> bool {
-        matches!(
-            self.origin,
-            SettingOrigin::Flag(_) | SettingOrigin::Variable(_)
-        )
+        matches!(self.origin, SettingOrigin::Flag(_) | SettingOrigin::Variable(_))
     }
 }
 

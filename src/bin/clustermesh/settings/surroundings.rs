@@ -51,15 +51,9 @@ impl WorkingRepository {
             }
             let is_trusted = folder == here || self.root.is_some() || roots.revision().is_some();
             if is_trusted || owners.own(&candidate) && owners.own(folder) {
-                return Nearest {
-                    config: Some(candidate),
-                    ignored: None,
-                };
+                return Nearest { config: Some(candidate), ignored: None };
             }
-            return Nearest {
-                config: None,
-                ignored: Some(candidate),
-            };
+            return Nearest { config: None, ignored: Some(candidate) };
         }
         Nearest::default()
     }

@@ -89,10 +89,7 @@ impl<'f, 'o> Contestants<'f, 'o> {
 
     /// Returns the change of an offer after which nothing contests it.
     pub(super) fn change(&self, offer: &Offer<'f>) -> OfferChange<'f> {
-        OfferChange {
-            node: offer.node,
-            left: self.uncontested(offer),
-        }
+        OfferChange { node: offer.node, left: self.uncontested(offer) }
     }
 
     /// Returns the changes that end a contest between segments: of the wider offers of stronger ones, and of
@@ -104,10 +101,7 @@ impl<'f, 'o> Contestants<'f, 'o> {
     ) -> Vec<OfferChange<'f>> {
         match self.contesting(offer, dropped) {
             Some(offers) => offers.into_iter().map(|it| self.change(it)).collect(),
-            None => vec![OfferChange {
-                node: offer.node,
-                left: None,
-            }],
+            None => vec![OfferChange { node: offer.node, left: None }],
         }
     }
 
@@ -174,11 +168,7 @@ impl<'f, 'o> Contestants<'f, 'o> {
         let inside = self.offered.inside(range);
         let stronger = inside.filter(move |(other, offers)| {
             let [first, last] = [offers.first(), offers.last()].map(|it| it?.counted);
-            if *other == range {
-                own < last
-            } else {
-                first != own || last != own
-            }
+            if *other == range { own < last } else { first != own || last != own }
         });
         stronger.map(|it| it.0)
     }
@@ -187,29 +177,26 @@ impl<'f, 'o> Contestants<'f, 'o> {
 /// Returns what the nodes offer that have no worse finding.
 pub(super) fn offers<'f>(inspected: &InspectedCluster<'f>) -> Vec<Offer<'f>> {
     let segments = segment_of(inspected);
-    let offers = inspected
-        .all_nodes()
-        .enumerate()
-        .filter_map(|(index, (node, kilo))| {
-            let text = node.annotations.get(annotation::ALLOWED_LOCATION_IPS)?;
-            if !inspected.is_inspected(node, kilo) {
-                return None;
+    let offers = inspected.all_nodes().enumerate().filter_map(|(index, (node, kilo))| {
+        let text = node.annotations.get(annotation::ALLOWED_LOCATION_IPS)?;
+        if !inspected.is_inspected(node, kilo) {
+            return None;
+        }
+        let (mut ranges, mut ignored) = (BTreeSet::new(), Vec::new());
+        for entry in text.split(',').filter(|entry| !entry.is_empty()) {
+            match entry.parse() {
+                Ok(range) => drop(ranges.insert(range)),
+                Err(_) => ignored.push(entry),
             }
-            let (mut ranges, mut ignored) = (BTreeSet::new(), Vec::new());
-            for entry in text.split(',').filter(|entry| !entry.is_empty()) {
-                match entry.parse() {
-                    Ok(range) => drop(ranges.insert(range)),
-                    Err(_) => ignored.push(entry),
-                }
-            }
-            Some(Offer {
-                node,
-                formed: *segments.get(&index)?,
-                counted: inspected.cluster().topology.nodes.get(index)?.segment,
-                ranges,
-                ignored,
-            })
-        });
+        }
+        Some(Offer {
+            node,
+            formed: *segments.get(&index)?,
+            counted: inspected.cluster().topology.nodes.get(index)?.segment,
+            ranges,
+            ignored,
+        })
+    });
     offers.collect()
 }
 
@@ -249,12 +236,7 @@ fn own_ranges<'f>(inspected: &InspectedCluster<'f>) -> Prefixes<OwnRange<'f>> {
                 (host(wireguard), "WireGuard address"),
             ];
             own.into_iter().filter_map(move |(cidr, usage)| {
-                let own = OwnRange {
-                    cidr: cidr?,
-                    usage,
-                    node: &node.name,
-                    segment,
-                };
+                let own = OwnRange { cidr: cidr?, usage, node: &node.name, segment };
                 Some((own.cidr, own))
             })
         })
@@ -273,10 +255,8 @@ fn peer_ranges<'f>(
     plan: Option<&Plan>,
     cluster: &'f ClusterName,
 ) -> Prefixes<&'f Member<'f>> {
-    let sources: BTreeMap<&ClusterName, &Member> = fleet
-        .sources(cluster)
-        .map(|it| (&it.member.entry.name, it.member))
-        .collect();
+    let sources: BTreeMap<&ClusterName, &Member> =
+        fleet.sources(cluster).map(|it| (&it.member.entry.name, it.member)).collect();
     let target = plan.and_then(|it| it.targets.iter().find(|it| it.cluster == *cluster));
     let given = target.into_iter().flat_map(|it| &it.peer_sets);
     given

@@ -54,27 +54,14 @@ fn a_node_that_comes_or_goes_changes_its_snapshot_and_nothing_else() {
         nodes.push(node);
     });
     let check = folder.run(&["render", "--check"]);
-    assert_eq!(
-        (check.code, check.stdout.as_str()),
-        (0, ""),
-        "{}",
-        check.stderr
-    );
-    for ends in [
-        ["host/host-01", "10.16.212.7"],
-        ["tenant-007/t007-21", "172.20.3.7"],
-    ] {
+    assert_eq!((check.code, check.stdout.as_str()), (0, ""), "{}", check.stderr);
+    for ends in [["host/host-01", "10.16.212.7"], ["tenant-007/t007-21", "172.20.3.7"]] {
         let trace = folder.run(&["trace", ends[0], ends[1]]);
         assert_eq!(trace.code, 0, "{}{}", trace.stdout, trace.stderr);
     }
     change_nodes(&folder, |nodes| drop(nodes.drain(10..15)));
     let check = folder.run(&["render", "--check"]);
-    assert_eq!(
-        (check.code, check.stdout.as_str()),
-        (0, ""),
-        "{}",
-        check.stderr
-    );
+    assert_eq!((check.code, check.stdout.as_str()), (0, ""), "{}", check.stderr);
     assert_eq!(folder.tree(), tree);
 }
 

@@ -31,21 +31,11 @@ fn a_snapshot_that_git_has() {
     folder.write(path, text.replace("10.3.1.0", "10.3.8.0"));
     repository.commit();
     let merge = Command::new("git")
-        .args([
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b",
-            "merge",
-            "topic",
-        ])
+        .args(["-c", "user.name=a", "-c", "user.email=a@b", "merge", "topic"])
         .current_dir(folder.path("."))
         .output();
     assert!(!merge.unwrap().status.success());
-    assert_contains(
-        &findings(folder)[0][2],
-        "`git checkout HEAD -- snapshots/west.json`",
-    );
+    assert_contains(&findings(folder)[0][2], "`git checkout HEAD -- snapshots/west.json`");
     repository.git(&restore);
     assert_eq!(findings(folder), [[""; 4]; 0]);
 }

@@ -16,10 +16,7 @@ fn exceeded(folder: &Folder) -> Option<(String, String)> {
 
 fn example() -> Folder {
     let folder = Folder::empty();
-    copy(
-        &project().join("examples/multi-cloud-location"),
-        folder.0.path(),
-    );
+    copy(&project().join("examples/multi-cloud-location"), folder.0.path());
     assert_eq!(exceeded(&folder), None);
     folder
 }
@@ -36,10 +33,7 @@ fn follow(folder: &Folder, help: &str, written: &str) {
 #[test]
 fn the_number_to_set_fits() {
     let folder = example();
-    let (right, wrong) = (
-        "internal: 9001, pods: 1380 }",
-        "internal: 9001, pods: 8900 }",
-    );
+    let (right, wrong) = ("internal: 9001, pods: 1380 }", "internal: 9001, pods: 8900 }");
     folder.edit("mesh.yaml", right, wrong);
     let (message, help) = exceeded(&folder).unwrap();
     insta::assert_snapshot!(message, @"pods send packets of up to 8900 bytes, but the tunnels of gcp carry 1380, 80 less than its `underlay`");
@@ -60,16 +54,8 @@ fn the_number_to_set_fits() {
 #[test]
 fn pods_with_ipv6_keep_1280_bytes() {
     let folder = example();
-    folder.edit(
-        "mesh.yaml",
-        "underlay: 1500, pods: 1380",
-        "underlay: 1280, pods: 1200",
-    );
-    folder.edit(
-        "mesh.yaml",
-        "internal: 9001, pods: 1380",
-        "internal: 9001, pods: 1200",
-    );
+    folder.edit("mesh.yaml", "underlay: 1500, pods: 1380", "underlay: 1280, pods: 1200");
+    folder.edit("mesh.yaml", "internal: 9001, pods: 1380", "internal: 9001, pods: 1200");
     let (_, help) = exceeded(&folder).unwrap();
     assert_contains(&help, "--set-mss 1160`");
     assert_contains(&help, "ignore this rule for `gcp`");
@@ -81,26 +67,11 @@ fn pods_with_ipv6_keep_1280_bytes() {
 fn numbers_that_no_network_has_are_refused() {
     let folder = example();
     for (to, says) in [
-        (
-            "{ underlay: 1279 }",
-            "`underlay` must be from 1280 to 65535, not `1279`",
-        ),
-        (
-            "{ underlay: 65536 }",
-            "`underlay` must be from 1280 to 65535, not `65536`",
-        ),
-        (
-            "{ pods: 575 }",
-            "`pods` must be from 576 to 65535, not `575`",
-        ),
-        (
-            "{ underlay: 1359 }",
-            "`underlay: 1359` is too small for IPv6",
-        ),
-        (
-            "{ internal: 1299 }",
-            "`internal: 1299` is too small for IPv6",
-        ),
+        ("{ underlay: 1279 }", "`underlay` must be from 1280 to 65535, not `1279`"),
+        ("{ underlay: 65536 }", "`underlay` must be from 1280 to 65535, not `65536`"),
+        ("{ pods: 575 }", "`pods` must be from 576 to 65535, not `575`"),
+        ("{ underlay: 1359 }", "`underlay: 1359` is too small for IPv6"),
+        ("{ internal: 1299 }", "`internal: 1299` is too small for IPv6"),
         ("{ pods: 1279 }", "`pods: 1279` is too small for IPv6"),
         ("1500", "`mtu` must be a mapping"),
         ("{ mtu: 1500 }", "unknown field `mtu`"),
@@ -109,23 +80,14 @@ fn numbers_that_no_network_has_are_refused() {
         folder.edit("mesh.yaml", "{ underlay: 1460, pods: 1380 }", to);
         let found = findings(&folder);
         let messages: Vec<&str> = found.iter().map(|it| it[3].as_str()).collect();
-        assert!(
-            messages.iter().any(|it| it.contains(says)),
-            "{to}: {messages:?}"
-        );
+        assert!(messages.iter().any(|it| it.contains(says)), "{to}: {messages:?}");
         folder.write("mesh.yaml", mesh);
     }
-    for accepted in [
-        "{ underlay: 1360, internal: 1300, pods: 1280 }",
-        "{}",
-        "{ underlay: 65535 }",
-    ] {
+    for accepted in ["{ underlay: 1360, internal: 1300, pods: 1280 }", "{}", "{ underlay: 65535 }"]
+    {
         let mesh = folder.read("mesh.yaml");
         folder.edit("mesh.yaml", "{ underlay: 1460, pods: 1380 }", accepted);
-        assert!(
-            findings(&folder).iter().all(|it| it[1] != "error"),
-            "{accepted}"
-        );
+        assert!(findings(&folder).iter().all(|it| it[1] != "error"), "{accepted}");
         folder.write("mesh.yaml", mesh);
     }
 }

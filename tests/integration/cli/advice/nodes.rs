@@ -56,11 +56,7 @@ fn a_node_of_another_subnet() {
     insta::assert_snapshot!(helps(&folder, "undeclared-wireguard-ip").concat(), @"run all Kilo agents with the same `--subnet` (default: 10.4.0.0/16), and write it as `wireguardCIDR` of `east`");
     // Nothing else is left to reach, and no path is proved.
     folder.keep("east", &[other]);
-    assert!(
-        findings(&folder).iter().all(|it| !it[2].is_empty()),
-        "{:?}",
-        findings(&folder)
-    );
+    assert!(findings(&folder).iter().all(|it| !it[2].is_empty()), "{:?}", findings(&folder));
     let verified = folder.run(&["verify"]).stdout;
     assert_contains(&verified, "its only node is not part of this proof");
     assert!(!verified.contains("nodeSelector"), "{verified}");
@@ -78,10 +74,7 @@ fn two_ranges_that_move() {
     let helps = helps(&folder, "moved-anchor");
     assert_eq!(helps.len(), 2);
     insta::assert_snapshot!(helps[0], @"if each range should stay on one node, write `anchors: [{ ranges: [10.201.0.0/16], nodes: [n2] }, { ranges: [10.211.0.0/16], nodes: [n2] }]` in the entry of east; connections to it break once whenever it moves");
-    let line = helps[0]
-        .split('`')
-        .find(|it| it.starts_with("anchors: "))
-        .unwrap();
+    let line = helps[0].split('`').find(|it| it.starts_with("anchors: ")).unwrap();
     folder.edit("mesh.yaml", NORTH, &format!("      {line}\n{NORTH}"));
     assert_eq!(folder.run(&["render"]).code, 0);
     folder.keep("east", &[node(1, 1), node(1, 2), node(1, 3)]);

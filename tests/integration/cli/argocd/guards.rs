@@ -92,11 +92,7 @@ fn hidden_overrides_deliver_nothing() {
             "rendered/north/.argocd-source-mesh.yaml",
             "overrides the source of the Argo CD Application `mesh`",
         ),
-        (
-            "rendered/west",
-            "rendered/west/.sourceignore",
-            "makes Flux ignore",
-        ),
+        ("rendered/west", "rendered/west/.sourceignore", "makes Flux ignore"),
         ("rendered/west", ".sourceignore", "makes Flux ignore"),
         (
             "apps/west",
@@ -110,27 +106,16 @@ fn hidden_overrides_deliver_nothing() {
         ),
         ("apps/west", "apps/west/.sourceignore", "makes Flux ignore"),
         (".", ".sourceignore", "makes Flux ignore"),
-        (
-            ".",
-            ".argocd-source.yaml",
-            "overrides the source of every Argo CD Application",
-        ),
+        (".", ".argocd-source.yaml", "overrides the source of every Argo CD Application"),
     ] {
         let mut application = Application::new("west");
         application.path = path.to_owned();
         fs::create_dir_all(application.path(path)).unwrap();
         let application = application.with(&json!([{ "name": "target", "string": "west" }]));
         assert_eq!(application.manifests(), rendered("west"));
-        application.write(
-            file,
-            "plugin: { parameters: [{ name: target, string: east }] }\n",
-        );
+        application.write(file, "plugin: { parameters: [{ name: target, string: east }] }\n");
         let refusal = application.refusal(1);
-        assert_eq!(
-            refusal.matches("error[override-file]").count(),
-            1,
-            "{refusal}"
-        );
+        assert_eq!(refusal.matches("error[override-file]").count(), 1, "{refusal}");
         assert_contains(&refusal, report);
         // A link may lead to another file tomorrow.
         fs::remove_file(application.path(file)).unwrap();
@@ -152,11 +137,7 @@ fn a_cluster_that_leaves_is_delivered_without_peers() {
     }
     let application = Application::new("west");
     let name = "    - name: east\n";
-    application.folder.edit(
-        "repository/mesh.yaml",
-        name,
-        &format!("{name}      state: Leaving\n"),
-    );
+    application.folder.edit("repository/mesh.yaml", name, &format!("{name}      state: Leaving\n"));
     let manifests = application.manifests();
     assert!(manifests.contains("prod--north--n1") && !manifests.contains("prod--east"));
 }

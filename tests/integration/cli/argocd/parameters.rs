@@ -54,10 +54,7 @@ fn what_argo_cd_cannot_send_is_an_error() {
         let report = "error: ARGOCD_APP_PARAMETERS is not a JSON list of parameters: ";
         assert!(refusal.starts_with(report), "{refusal}");
     }
-    for parameters in [
-        json!([{ "name": "target", "string": true }]),
-        json!([{ "name": 1 }]),
-    ] {
+    for parameters in [json!([{ "name": "target", "string": true }]), json!([{ "name": 1 }])] {
         let refusal = Application::new("west").with(&parameters).refusal(2);
         assert_contains(&refusal, "invalid type");
     }
@@ -73,10 +70,7 @@ fn none_at_all_are_fine() {
     let parameters = json!([
         { "name": "allow-empty", "array": [] },
     ]);
-    assert_eq!(
-        Application::new("west").with(&parameters).manifests(),
-        rendered("west")
-    );
+    assert_eq!(Application::new("west").with(&parameters).manifests(), rendered("west"));
 }
 
 #[test]
@@ -112,10 +106,7 @@ fn hostile_targets_stay_data() {
     ] {
         let parameters = json!([{ "name": "target", "string": target }]);
         let refusal = Application::new("west").with(&parameters).refusal(2);
-        assert!(
-            refusal.starts_with("error: no mesh contains a cluster `"),
-            "{refusal}"
-        );
+        assert!(refusal.starts_with("error: no mesh contains a cluster `"), "{refusal}");
         assert_eq!(refusal.lines().count(), 1, "{refusal}");
         assert!(!mark.exists());
     }

@@ -12,11 +12,7 @@ const COSTS: &str = "costs: { nanosecondsPerSquaredRule: 1000000 }";
 fn grown(topology: &str, capacity: &str, more: usize) -> Folder {
     let folder = Folder::mesh();
     limit(&folder, capacity);
-    folder.edit(
-        "mesh.yaml",
-        "spec:",
-        &format!("spec:\n  topology: {topology}"),
-    );
+    folder.edit("mesh.yaml", "spec:", &format!("spec:\n  topology: {topology}"));
     let mut mesh = folder.read("mesh.yaml");
     for number in 0..more {
         let index = u8::try_from(number + 10).unwrap();
@@ -46,9 +42,7 @@ fn fit(object: &Value, name: &str) -> usize {
 /// Whether any cluster is above the warning of a quantity.
 fn is_exceeded(object: &Value, name: &str) -> bool {
     let targets = object["targets"].as_array().unwrap();
-    let mut quantities = targets
-        .iter()
-        .flat_map(|it| it["quantities"].as_array().unwrap());
+    let mut quantities = targets.iter().flat_map(|it| it["quantities"].as_array().unwrap());
     quantities.any(|it| it["name"] == name && it["grade"] != "ok")
 }
 
@@ -60,11 +54,7 @@ fn check(topology: &str, capacity: &str, name: &str) -> usize {
     let (_, with) = object(&grown(topology, capacity, fits), &[]);
     assert!(!is_exceeded(&with, name), "{fits} of {name} fit: {with:#}");
     let (_, more) = object(&grown(topology, capacity, fits + 1), &[]);
-    assert!(
-        is_exceeded(&more, name),
-        "{} of {name} do not fit",
-        fits + 1
-    );
+    assert!(is_exceeded(&more, name), "{} of {name} do not fit", fits + 1);
     fits
 }
 
@@ -91,10 +81,7 @@ fn the_time_of_kilo_grows_with_the_square() {
     let room = |seconds: usize| {
         let limit =
             format!("{COSTS}, applySeconds: {{ notice: 1, warning: {seconds}, error: 999 }}");
-        fit(
-            &object(&grown("{ mode: FullMesh }", &limit, 0), &[]).1,
-            "applySeconds",
-        )
+        fit(&object(&grown("{ mode: FullMesh }", &limit, 0), &[]).1, "applySeconds")
     };
     let (one, four) = (room(100), room(400));
     assert!(one + 2 < four && four < 3 * one, "{one} {four}");
@@ -105,27 +92,16 @@ fn the_last_cluster_is_the_example() {
     let folder = Folder::rendered();
     assert_eq!(object(&folder, &[]).1["growth"]["like"], "west");
     // Clusters that have not joined are skipped, and a cluster alone gives no Peers.
-    folder.edit(
-        "mesh.yaml",
-        "- name: west",
-        "- name: west\n      state: Joining",
-    );
+    folder.edit("mesh.yaml", "- name: west", "- name: west\n      state: Joining");
     assert_eq!(object(&folder, &[]).1["growth"]["like"], "north");
-    folder.edit(
-        "mesh.yaml",
-        "- name: north",
-        "- name: north\n      state: Joining",
-    );
+    folder.edit("mesh.yaml", "- name: north", "- name: north\n      state: Joining");
     assert_eq!(object(&folder, &[]).1["growth"], Value::Null);
 }
 
 #[test]
 fn limits_are_a_table() {
     let folder = Folder::rendered();
-    limit(
-        &folder,
-        &format!("{COSTS}, peers: {{ notice: 4, warning: 9, error: 20 }}"),
-    );
+    limit(&folder, &format!("{COSTS}, peers: {{ notice: 4, warning: 9, error: 20 }}"));
     let run = folder.run(&["capacity"]);
     assert_harmless(&run);
     let (_, growth) = run.stdout.split_once("\n\nHow many").unwrap();
@@ -144,8 +120,5 @@ fn limits_are_a_table() {
     With 2 more, a restart of Kilo takes up to 9.4 s. Kilo's time grows with the square of the allowed IPs.
     ");
     let run = folder.run(&["capacity", "--output", "markdown"]);
-    assert_contains(
-        &run.stdout,
-        "#### How many more clusters like west fit?\n\n| LIMIT |",
-    );
+    assert_contains(&run.stdout, "#### How many more clusters like west fit?\n\n| LIMIT |");
 }

@@ -50,10 +50,7 @@ fn the_load_with_all_clusters_is_shown_before_they_join() {
         targets
     };
     assert_eq!(before["joining"]["fits"], true);
-    assert_eq!(
-        loads(&before["joining"]["targets"]),
-        loads(&after["targets"])
-    );
+    assert_eq!(loads(&before["joining"]["targets"]), loads(&after["targets"]));
 }
 
 #[test]
@@ -62,15 +59,11 @@ fn a_cluster_without_a_snapshot_waits() {
     fs::remove_file(folder.path("snapshots/west.json")).unwrap();
     let (_, object) = object(&folder, &[]);
     let clusters = object["joining"]["clusters"].as_array().unwrap();
-    assert_eq!(
-        (clusters.len(), &clusters[0]["cluster"]),
-        (1, &"north".into())
-    );
+    assert_eq!((clusters.len(), &clusters[0]["cluster"]), (1, &"north".into()));
     assert_eq!(object["waiting"][0]["cluster"], "west");
     let run = folder.run(&["capacity"]);
     assert!(
-        run.stdout
-            .ends_with("\nNot counted, because a snapshot is missing: west.\n"),
+        run.stdout.ends_with("\nNot counted, because a snapshot is missing: west.\n"),
         "{}",
         run.stdout
     );

@@ -68,9 +68,7 @@ fn validate(folder: &Folder, uid: u32, variables: &[(&str, &str)], arguments: &[
 
 fn is_used(run: &Run) -> bool {
     let is_used = run.stderr.contains("planted.yaml");
-    let is_ignored = run
-        .stderr
-        .contains("is ignored because another user owns it");
+    let is_ignored = run.stderr.contains("is ignored because another user owns it");
     assert_ne!(is_used, is_ignored, "{run:?}");
     is_used
 }
@@ -90,12 +88,7 @@ fn root_uses_the_config_of_whoever_owns_the_working_folder() {
     assert!(!is_used(&run));
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(is_used(&validate(&folder, 0, &[("SUDO_UID", "1001")], &[])));
-    assert!(!is_used(&validate(
-        &folder,
-        0,
-        &[("SUDO_UID", "1002")],
-        &[]
-    )));
+    assert!(!is_used(&validate(&folder, 0, &[("SUDO_UID", "1002")], &[])));
     assert!(!is_used(&validate(&folder, 0, &[("SUDO_UID", "no")], &[])));
 }
 
@@ -117,11 +110,7 @@ fn a_service_uses_the_config_of_whoever_owns_the_checkout() {
     give(&folder, "shared/work", ME);
     assert!(is_used(&validate(&folder, ME, &[], &[])));
     // A link belongs to who made it, and its target to who wrote it.
-    fs::rename(
-        folder.path("shared/clustermesh.yaml"),
-        folder.path("shared/other.yaml"),
-    )
-    .unwrap();
+    fs::rename(folder.path("shared/clustermesh.yaml"), folder.path("shared/other.yaml")).unwrap();
     std::os::unix::fs::symlink("other.yaml", folder.path("shared/clustermesh.yaml")).unwrap();
     assert!(is_used(&validate(&folder, ME, &[], &[])));
     chown(folder.path("shared/other.yaml"), Some(OTHER), None).unwrap();
@@ -136,18 +125,10 @@ fn a_config_that_is_here_or_named_is_always_used() {
     let folder = shared();
     give(&folder, "shared", ME);
     folder.write("shared/work/clustermesh.yaml", PLANTED);
-    chown(
-        folder.path("shared/work/clustermesh.yaml"),
-        Some(OTHER),
-        None,
-    )
-    .unwrap();
+    chown(folder.path("shared/work/clustermesh.yaml"), Some(OTHER), None).unwrap();
     assert!(is_used(&validate(&folder, ME, &[], &[])));
-    fs::rename(
-        folder.path("shared/work/clustermesh.yaml"),
-        folder.path("shared/clustermesh.yaml"),
-    )
-    .unwrap();
+    fs::rename(folder.path("shared/work/clustermesh.yaml"), folder.path("shared/clustermesh.yaml"))
+        .unwrap();
     assert!(!is_used(&validate(&folder, ME, &[], &[])));
     let named = ["--config", "../clustermesh.yaml"];
     assert!(is_used(&validate(&folder, ME, &[], &named)));

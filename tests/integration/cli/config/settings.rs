@@ -88,9 +88,7 @@ fn takes_a_worktree_for_a_repository() {
 #[test]
 fn prefers_the_nearest_config() {
     let folder = configured();
-    let config = CONFIG
-        .replace("from-file.yaml", "../from-file.yaml")
-        .replace("nodes", "../nodes");
+    let config = CONFIG.replace("from-file.yaml", "../from-file.yaml").replace("nodes", "../nodes");
     folder.write("inner/clustermesh.yaml", config);
     fs::create_dir(folder.path(".git")).unwrap();
     assert_eq!(folder.run(&["-C", "inner", "render"]).code, 0);
@@ -102,10 +100,7 @@ fn reads_the_config_that_is_named() {
     let folder = configured();
     fs::rename(folder.path("clustermesh.yaml"), folder.path("other.yaml")).unwrap();
     assert_eq!(folder.run(&["render", "--config", "other.yaml"]).code, 0);
-    let run = folder.run_with(
-        &[("CLUSTERMESH_CONFIG", "other.yaml")],
-        &["render", "--check"],
-    );
+    let run = folder.run_with(&[("CLUSTERMESH_CONFIG", "other.yaml")], &["render", "--check"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
@@ -144,15 +139,8 @@ fn prefers_flags_to_variables() {
         ("CLUSTERMESH_SNAPSHOTS", "nowhere"),
         ("CLUSTERMESH_RENDERED", "nowhere"),
     ];
-    let flags = [
-        "render",
-        "--mesh",
-        "from-file.yaml",
-        "--snapshots",
-        "nodes",
-        "--rendered",
-        "from-flag",
-    ];
+    let flags =
+        ["render", "--mesh", "from-file.yaml", "--snapshots", "nodes", "--rendered", "from-flag"];
     let run = folder.run_with(&variables, &flags);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(folder.touches("from-flag").len(), TREE.len());
@@ -202,10 +190,7 @@ fn reads_every_mesh_that_is_named() {
 fn reads_several_meshes_of_one_file() {
     let folder = Folder::mesh();
     let lab = second_mesh(&folder);
-    folder.write(
-        "mesh.yaml",
-        format!("---\n{MESH}---\n# nothing\n---\n{lab}"),
-    );
+    folder.write("mesh.yaml", format!("---\n{MESH}---\n# nothing\n---\n{lab}"));
     assert_eq!(folder.run(&["render"]).code, 0);
     assert!(folder.path("rendered/south/lab--center.yaml").exists());
 }

@@ -120,30 +120,19 @@ fn messages(repository: &Repository) -> Vec<String> {
     let schema = schema("kilo-clustermesh.io/diff_v1.json");
     assert_eq!(violations(&schema, &changes), Vec::<String>::new());
     let causes = changes["causes"].as_array().unwrap().iter();
-    causes
-        .map(|it| it["message"].as_str().unwrap().to_owned())
-        .collect()
+    causes.map(|it| it["message"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
 fn a_cluster_in_another_mesh_is_a_cause() {
     let repository = two_meshes();
     let folder = &repository.folder;
-    let (first, second) = (
-        folder.read("meshes/prod.yaml"),
-        folder.read("meshes/test.yaml"),
-    );
+    let (first, second) = (folder.read("meshes/prod.yaml"), folder.read("meshes/test.yaml"));
     let joined = format!("{second}{NORTH}");
     folder.write("meshes/test.yaml", &joined);
-    assert_eq!(
-        messages(&repository),
-        ["cluster north joined the mesh test"]
-    );
+    assert_eq!(messages(&repository), ["cluster north joined the mesh test"]);
     let text = repository.diff(&[]).stdout;
-    assert_contains(
-        &text,
-        "the mesh test\n    north +4 ~0 -0, south +2 ~0 -0, west +2 ~0 -0\n",
-    );
+    assert_contains(&text, "the mesh test\n    north +4 ~0 -0, south +2 ~0 -0, west +2 ~0 -0\n");
     // The first mesh is merged into the second one.
     let (_, entries) = first.split_once("clusters:\n").unwrap();
     folder.write("meshes/test.yaml", format!("{second}{entries}"));
@@ -159,20 +148,14 @@ fn a_cluster_in_another_mesh_is_a_cause() {
     );
     // Only its name is another one.
     folder.write("meshes/test.yaml", &second);
-    folder.write(
-        "meshes/prod.yaml",
-        first.replace("name: prod", "name: live"),
-    );
+    folder.write("meshes/prod.yaml", first.replace("name: prod", "name: live"));
     assert_eq!(
         messages(&repository),
         ["`metadata.name` changed: prod → live (meshes/prod.yaml:4)"]
     );
     // All clusters left, so the name of the mesh explains nothing.
     folder.write("meshes/prod.yaml", "");
-    assert_eq!(
-        messages(&repository),
-        ["cluster east left", "cluster north left"]
-    );
+    assert_eq!(messages(&repository), ["cluster east left", "cluster north left"]);
 }
 
 /// The cluster never was in a mesh of the new name, and its Peers have the old one.
@@ -182,20 +165,13 @@ fn a_cluster_leaves_a_mesh_that_is_renamed() {
     let folder = &repository.folder;
     let second = folder.read("meshes/test.yaml");
     let entries = |mesh: &str| mesh.split_once("clusters:\n").unwrap().1.to_owned();
-    let west = entries(&second)
-        .split_inclusive('\n')
-        .take(3)
-        .collect::<String>();
+    let west = entries(&second).split_inclusive('\n').take(3).collect::<String>();
     let first = folder.read("meshes/prod.yaml") + &west;
     folder.write("meshes/prod.yaml", &first);
     assert_eq!(folder.run(&["render"]).code, 0);
     repository.commit();
     let (head, _) = first.split_once("    - name: north").unwrap();
-    let north: String = entries(&first)
-        .split_inclusive('\n')
-        .skip(3)
-        .take(3)
-        .collect();
+    let north: String = entries(&first).split_inclusive('\n').skip(3).take(3).collect();
     let renamed = head.replace("name: prod", "name: live") + &west;
     folder.write("meshes/prod.yaml", renamed);
     folder.write("meshes/test.yaml", second + &north);
@@ -227,14 +203,8 @@ fn the_state_of_an_entry_is_that_in_its_mesh() {
     );
     assert_eq!(repository.grade(&[]), "none");
     repository.commit();
-    folder.write(
-        "meshes/test.yaml",
-        joining.replace("state: Joining", "state: Joined"),
-    );
-    assert_eq!(
-        messages(&repository),
-        ["cluster north joined (`state: Joining` removed)"]
-    );
+    folder.write("meshes/test.yaml", joining.replace("state: Joining", "state: Joined"));
+    assert_eq!(messages(&repository), ["cluster north joined (`state: Joining` removed)"]);
 }
 
 #[test]
@@ -250,17 +220,10 @@ fn the_form_of_an_entry_is_one_cause() {
     assert_eq!(messages(&repository), [form]);
     assert_eq!(repository.grade(&[]), "none");
     // A range that is not in the other form is a line of its own.
-    folder.edit(
-        "mesh.yaml",
-        "10.102.0.0/24]",
-        "10.102.0.0/24, 10.42.0.0/16]",
-    );
+    folder.edit("mesh.yaml", "10.102.0.0/24]", "10.102.0.0/24, 10.42.0.0/16]");
     assert_eq!(
         messages(&repository),
-        [
-            form,
-            "`allowedNetworks` of north added: 10.42.0.0/16 (mesh.yaml:11)"
-        ]
+        [form, "`allowedNetworks` of north added: 10.42.0.0/16 (mesh.yaml:11)"]
     );
 }
 
@@ -275,10 +238,7 @@ fn two_clusters_that_swap_their_names_are_renamed() {
     folder.keep("east", &[node(3, 1), node(3, 2)]);
     assert_eq!(
         messages(&repository),
-        [
-            "cluster east is now called west",
-            "cluster west is now called east"
-        ]
+        ["cluster east is now called west", "cluster west is now called east"]
     );
     assert_eq!(repository.grade(&[]), "disruptive");
     // A cluster with the name of one that left is the old one as far as its engine knows.
@@ -287,10 +247,7 @@ fn two_clusters_that_swap_their_names_are_renamed() {
     folder.keep("orient", &[node(3, 1), node(3, 2)]);
     assert_eq!(
         messages(&repository),
-        [
-            "cluster east is now called west",
-            "cluster west is now called orient"
-        ]
+        ["cluster east is now called west", "cluster west is now called orient"]
     );
     // All nodes have new keys.
     repository.git(&["checkout", "--quiet", "."]);
@@ -299,10 +256,7 @@ fn two_clusters_that_swap_their_names_are_renamed() {
         node["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode([key; 32]));
     }
     folder.keep("west", &reinstalled);
-    assert_eq!(
-        messages(&repository),
-        ["node west/n1 has a new key", "node west/n2 has a new key"]
-    );
+    assert_eq!(messages(&repository), ["node west/n1 has a new key", "node west/n2 has a new key"]);
 }
 
 /// Commands can be copied: kubeconfigs and contexts are those of the config, and a shell reads each as one word.
@@ -383,10 +337,7 @@ fn a_changed_value_is_part_of_its_cause() {
         ["`serviceCIDR` of west removed: 10.97.0.0/16 (mesh.yaml:16 before)"]
     );
     assert_eq!(
-        change(
-            declared,
-            &format!("{declared}      persistentKeepalive: 25\n")
-        ),
+        change(declared, &format!("{declared}      persistentKeepalive: 25\n")),
         ["`persistentKeepalive` of west added: 25 (mesh.yaml:16)"]
     );
     let keepalive = "      persistentKeepalive: 25\n";

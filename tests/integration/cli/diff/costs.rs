@@ -53,10 +53,7 @@ impl Repository {
         let head = format!("{cluster}: ");
         let lines = text.lines().skip_while(|it| !it.starts_with(&head));
         let lines = lines.take_while(|it| !it.is_empty() && !it.starts_with("    "));
-        lines
-            .map(|it| format!("{it}\n"))
-            .collect::<Vec<_>>()
-            .concat()
+        lines.map(|it| format!("{it}\n")).collect::<Vec<_>>().concat()
     }
 }
 
@@ -72,10 +69,7 @@ fn a_node_that_left_ends_its_paths() {
     let changes = repository.object();
     assert_eq!(changes["grade"], "cleanup");
     let path = &changes["paths"][0];
-    assert_eq!(
-        (&path["lost"]["declared"], &path["lost"]["undeclared"]),
-        (&json!(0), &json!(0))
-    );
+    assert_eq!((&path["lost"]["declared"], &path["lost"]["undeclared"]), (&json!(0), &json!(0)));
     assert_ne!(path["ended"]["declared"], 0);
     // A node that is there and left out loses its paths.
     let mut keyless = node(3, 2);
@@ -111,16 +105,10 @@ fn a_mere_pause_ends_with_the_annotation() {
         assert_contains(&repository.diff(&["--output", format]).stdout, verdict);
     }
     let changes = repository.object();
-    assert_eq!(
-        (&changes["grade"], &changes["pauseOnly"]),
-        (&json!("brief"), &json!(true))
-    );
+    assert_eq!((&changes["grade"], &changes["pauseOnly"]), (&json!("brief"), &json!(true)));
     let target = &changes["targets"][0];
     assert_eq!(target["cluster"], "east");
-    assert_eq!(
-        (&target["pausing"], &target["pauseOnly"]),
-        (&json!(["n1"]), &json!(true))
-    );
+    assert_eq!((&target["pausing"], &target["pauseOnly"]), (&json!(["n1"]), &json!(true)));
     assert_eq!(changes["targets"][1]["pauseOnly"], false);
     let fails = |arguments: &[&str]| repository.diff(arguments).code;
     assert_eq!(fails(&["--fail-on", "brief"]), 1);
@@ -128,10 +116,7 @@ fn a_mere_pause_ends_with_the_annotation() {
     assert_eq!(fails(&["--fail-on", "additive", "--allow-pause"]), 1);
     folder.keep("east", &[node(1, 1), node(1, 2)]);
     let changes = repository.object();
-    assert_eq!(
-        (&changes["grade"], &changes["pauseOnly"]),
-        (&json!("additive"), &json!(false))
-    );
+    assert_eq!((&changes["grade"], &changes["pauseOnly"]), (&json!("additive"), &json!(false)));
 }
 
 /// The change would be brief in any case.
@@ -174,11 +159,7 @@ fn nodes_behind_nat_may_be_forgotten() {
     let repository = Repository::of(Folder::mesh());
     let folder = &repository.folder;
     let entry = "- name: north\n";
-    folder.edit(
-        "mesh.yaml",
-        entry,
-        &format!("{entry}      persistentKeepalive: 25\n"),
-    );
+    folder.edit("mesh.yaml", entry, &format!("{entry}      persistentKeepalive: 25\n"));
     folder.keep("north", &hidden);
     folder.keep("east", &[node(1, 1)]);
     repository.render();
@@ -193,10 +174,7 @@ fn nodes_behind_nat_may_be_forgotten() {
       n1 may forget the addresses of nodes behind NAT (north/n1, north/n2): these pairs may be unreachable for up to 15 s, or up to 205 s if nothing is sent
     ");
     let changes = repository.object();
-    assert_eq!(
-        (&changes["grade"], &changes["pauseOnly"]),
-        (&json!("brief"), &json!(false))
-    );
+    assert_eq!((&changes["grade"], &changes["pauseOnly"]), (&json!("brief"), &json!(false)));
     let forgotten = json!({
         "isPublished": false,
         "leaders": ["n1"],

@@ -7,11 +7,7 @@ use crate::support::assert_contains;
 #[test]
 fn the_loss_of_all_peers_is_destructive() {
     let folder = Folder::mesh();
-    folder.edit(
-        "mesh.yaml",
-        "podCIDRs: [10.2.0.0/16]",
-        "podCIDRs: [10.2.0.0/16, 'fd00:2::/48']",
-    );
+    folder.edit("mesh.yaml", "podCIDRs: [10.2.0.0/16]", "podCIDRs: [10.2.0.0/16, 'fd00:2::/48']");
     let repository = Repository::of(folder);
     let folder = &repository.folder;
     assert_eq!(folder.run(&["render"]).code, 0);

@@ -11,8 +11,7 @@ const CLUSTERS: [&str; 3] = ["east", "north", "west"];
 /// An Application for a cluster, with an option of the sync.
 fn application(cluster: &str, option: &str) -> String {
     let text = include_str!("../../../../argocd/application.yaml");
-    text.replace("west", cluster)
-        .replace("PrunePropagationPolicy=background", option)
+    text.replace("west", cluster).replace("PrunePropagationPolicy=background", option)
 }
 
 fn deliver(folder: &Folder, option: &str) {
@@ -40,27 +39,17 @@ fn argo_cd_keeps_keys_only_if_it_deletes_in_the_background() {
     rename();
     assert_eq!(grades(&repository), ["disruptive"; 3]);
     // Without git, too.
-    assert_eq!(
-        repository.grade(&["--against", "rendered", "--applied-by=argocd"]),
-        "disruptive"
-    );
+    assert_eq!(repository.grade(&["--against", "rendered", "--applied-by=argocd"]), "disruptive");
     undo();
     for (option, grade) in [
         (BACKGROUND, "brief"),
         ("PrunePropagationPolicy=foreground", "disruptive"),
-        (
-            "PrunePropagationPolicy=background\n      - PruneLast=true",
-            "disruptive",
-        ),
+        ("PrunePropagationPolicy=background\n      - PruneLast=true", "disruptive"),
     ] {
         deliver(folder, option);
         repository.commit();
         rename();
-        assert_eq!(
-            grades(&repository),
-            ["disruptive", "disruptive", grade],
-            "{option}"
-        );
+        assert_eq!(grades(&repository), ["disruptive", "disruptive", grade], "{option}");
         undo();
     }
     // Only those of some clusters do.
@@ -116,10 +105,7 @@ fn an_option_counts_from_the_next_change_on() {
 /// Also in another folder.
 #[test]
 fn applications_are_found_where_render_writes_them() {
-    for place in [
-        "argocd/{{ target.name }}.yaml",
-        "a/b/{{ target.name }}/app.yml",
-    ] {
+    for place in ["argocd/{{ target.name }}.yaml", "a/b/{{ target.name }}/app.yml"] {
         let repository = Repository::of(Folder::mesh());
         let folder = &repository.folder;
         let run = folder.run(&["init", "--gitops", "argocd"]);
@@ -129,10 +115,7 @@ fn applications_are_found_where_render_writes_them() {
         repository.commit();
         folder.edit("mesh.yaml", "name: prod", "name: net");
         let [any, flux, argo_cd] = grades(&repository);
-        assert_eq!(
-            [&*any, &flux, &argo_cd],
-            ["disruptive", "disruptive", "brief"]
-        );
+        assert_eq!([&*any, &flux, &argo_cd], ["disruptive", "disruptive", "brief"]);
     }
     // One for all clusters.
     for file in ["applicationset.yaml", "applicationset-directories.yaml"] {
@@ -172,9 +155,7 @@ fn each_tool_has_one_remedy() {
     let folder = &repository.folder;
     let helps = |arguments: &[&str]| -> Vec<String> {
         let text = unwrapped(&repository.diff(arguments).stdout);
-        let lines = text
-            .lines()
-            .filter_map(|it| it.trim().strip_prefix("help: "));
+        let lines = text.lines().filter_map(|it| it.trim().strip_prefix("help: "));
         let of_keys = lines.filter(|it| !it.starts_with("let the"));
         of_keys.map(str::to_owned).collect()
     };
@@ -189,10 +170,7 @@ fn each_tool_has_one_remedy() {
     assert_eq!(helps(&["--applied-by=flux"]), expected);
     let both = helps(&[]);
     assert_eq!(both.len(), 6, "{both:?}");
-    assert_eq!(
-        both[1],
-        format!("with Flux or kubectl, {}", touch("east", mesh))
-    );
+    assert_eq!(both[1], format!("with Flux or kubectl, {}", touch("east", mesh)));
     let json = repository.diff(&["--output", "json"]).json();
     assert_eq!(json["targets"][0]["help"], json!(both[..2]));
     let page = repository.diff(&["--output", "markdown"]).stdout;

@@ -21,9 +21,7 @@ fn the_pull_request_gets_its_comment() {
     // The book shows the beginning of the page.
     let page = fs::read_to_string(project().join("docs/how-to/review-changes.md")).unwrap();
     let quoted = page.lines().filter_map(|it| it.strip_prefix('>'));
-    let quoted: Vec<&str> = quoted
-        .map(|it| it.strip_prefix(' ').unwrap_or(it))
-        .collect();
+    let quoted: Vec<&str> = quoted.map(|it| it.strip_prefix(' ').unwrap_or(it)).collect();
     let first: Vec<&str> = expected.lines().take(quoted.len()).collect();
     assert_eq!(quoted.first(), Some(&"**clustermesh diff: brief**"));
     assert_eq!(quoted.get(1..), first.get(1..));

@@ -38,9 +38,7 @@ fn grade(repository: &Repository) -> Value {
 #[test]
 fn a_declaration_that_the_agents_contradict_loses_paths() {
     let repository = repository("Full", &full());
-    repository
-        .folder
-        .edit("mesh.yaml", "granularity: Full", "granularity: Location");
+    repository.folder.edit("mesh.yaml", "granularity: Full", "granularity: Location");
     render(&repository);
     assert_eq!(grade(&repository), "disruptive");
 }

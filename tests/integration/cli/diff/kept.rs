@@ -18,9 +18,8 @@ fn with_laptop() -> Repository {
         .replace("prod--east--n1", "laptop")
         .replace("10.1.1.0/24", "10.9.9.0/24")
         .replace("10.101.0.1/32", "10.9.8.1/32");
-    let labels = peer
-        .lines()
-        .filter(|it| !it.contains("kilo-clustermesh") && !it.contains("labels:"));
+    let labels =
+        peer.lines().filter(|it| !it.contains("kilo-clustermesh") && !it.contains("labels:"));
     let labels = labels.filter(|it| !it.contains("app.kubernetes.io"));
     let peer = labels.collect::<Vec<_>>().join("\n") + "\n";
     repository.folder.write(KEPT, peer);
@@ -50,9 +49,7 @@ fn a_manifest_that_render_keeps_does_not_change() {
     // A generated file that no plan has is removed.
     folder.write(
         "rendered/west/old.yaml",
-        folder
-            .read("rendered/west/prod--east.yaml")
-            .replace("prod--", "test--"),
+        folder.read("rendered/west/prod--east.yaml").replace("prod--", "test--"),
     );
     repository.commit();
     assert_eq!(repository.grade(&[]), "disruptive");

@@ -60,13 +60,9 @@ fn a_renamed_cluster_is_known_without_its_mesh() {
                 apply the folder `orient`";
     let run = repository.diff(&["--against", "old"]);
     assert_eq!(run.stderr, format!("note: {note}\n"));
-    let page = repository
-        .diff(&["--against", "old", "--output", "markdown"])
-        .stdout;
+    let page = repository.diff(&["--against", "old", "--output", "markdown"]).stdout;
     assert_contains(&page, &format!("\nnote: {note}\n"));
-    let changes = repository
-        .diff(&["--against", "old", "--output", "json"])
-        .json();
+    let changes = repository.diff(&["--against", "old", "--output", "json"]).json();
     assert_eq!(changes["notes"], json!([note]));
     // Half of the Peers have other keys.
     let mut other = node(3, 2);
@@ -88,30 +84,15 @@ fn a_cluster_that_left_is_read_if_its_peers_are_given() {
     folder.write("north.yaml", peers("north", ["east", "west"]) + foreign);
     folder.write("west.yaml", peers("west", ["east", "north"]));
     folder.edit("mesh.yaml", NORTH, "");
-    let allowed = [
-        "render",
-        "--allow-empty",
-        "north",
-        "--allow-empty",
-        "*/north",
-    ];
+    let allowed = ["render", "--allow-empty", "north", "--allow-empty", "*/north"];
     assert_eq!(folder.run(&allowed).code, 0);
     let run = repository.diff(&["--peers", "north=north.yaml"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert_eq!(
-        run.stderr,
-        "note: no mesh contains north, so it counts as a cluster that left\n"
-    );
+    assert_eq!(run.stderr, "note: no mesh contains north, so it counts as a cluster that left\n");
     let of_north = "north: destructive\n  it loses all of its Peers\n  4 Peers removed\n";
     assert_contains(&run.stdout, of_north);
-    assert_contains(
-        &run.stdout,
-        "north has the Peer laptop, which belongs to no mesh\n",
-    );
-    assert_eq!(
-        repository.grade(&["--peers", "north=north.yaml"]),
-        "destructive"
-    );
+    assert_contains(&run.stdout, "north has the Peer laptop, which belongs to no mesh\n");
+    assert_eq!(repository.grade(&["--peers", "north=north.yaml"]), "destructive");
     // It keeps its Peers, and only those of others show that it was there.
     let run = repository.diff(&["--peers", "west=west.yaml"]);
     let note = "note: no mesh contains north, so its own Peers were not read; to see what it loses, add --peers north=FILE \
@@ -119,10 +100,7 @@ fn a_cluster_that_left_is_read_if_its_peers_are_given() {
     assert_eq!((run.code, run.stderr.as_str()), (0, note));
     let both = ["--peers", "west=west.yaml", "--peers", "north=north.yaml"];
     let run = repository.diff(&both);
-    assert_eq!(
-        run.stderr,
-        "note: no mesh contains north, so it counts as a cluster that left\n"
-    );
+    assert_eq!(run.stderr, "note: no mesh contains north, so it counts as a cluster that left\n");
     assert_contains(&run.stdout, of_north);
     // A file can have an object twice, and both are foreign.
     folder.write("north.yaml", folder.read("north.yaml") + foreign);
@@ -158,20 +136,14 @@ fn a_commit_that_has_its_mesh_elsewhere_is_refused() {
         run.stderr
     };
     insta::assert_snapshot!(refused(&[]), @"error: `HEAD` has no mesh and no rendered tree here, so its Peers are unknown; compare with another commit (--against REV), with a rendered folder (--against DIR) or with the clusters (--live), or with nothing if nothing was applied yet (--against none)");
-    assert_eq!(
-        refused(&["--output", "markdown"]),
-        refused(&["--fail-on", "brief"])
-    );
+    assert_eq!(refused(&["--output", "markdown"]), refused(&["--fail-on", "brief"]));
     let run = repository.diff_in("net", &["--against", "none"]);
     let note = "note: all Peers count as new (--against none)\n";
     assert_eq!((run.code, run.stderr.as_str()), (0, note));
     assert_contains(&run.stdout, "compared with nothing: +12 ~0 -0 Peers.\n");
     repository.git(&["worktree", "add", "--quiet", "before", "HEAD"]);
     let run = repository.diff_in("net", &["--against", "../before/rendered"]);
-    assert_eq!(
-        run.stdout,
-        "No Peer changes compared with ../before/rendered (3 clusters).\n"
-    );
+    assert_eq!(run.stdout, "No Peer changes compared with ../before/rendered (3 clusters).\n");
 }
 
 /// A folder does not show that the old keys worked, and the new ones do not.
@@ -313,11 +285,7 @@ fn ranges_are_lost_for_their_source() {
     let old = |range: &str| {
         let _ = fs::remove_dir_all(folder.path("old"));
         crate::support::copy(&folder.path("rendered"), &folder.path("old"));
-        folder.edit(
-            manifest,
-            "  allowedIPs:\n",
-            &format!("  allowedIPs:\n  - {range}\n"),
-        );
+        folder.edit(manifest, "  allowedIPs:\n", &format!("  allowedIPs:\n  - {range}\n"));
         repository.diff(&["--against", "old"]).stdout
     };
     assert!(!old("10.3.1.0/25").contains("Peers lose"));

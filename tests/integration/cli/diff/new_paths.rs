@@ -68,13 +68,9 @@ fn groups_are_all_their_members_and_typing_errors_are_reported() {
 fn a_change_cannot_leave_the_group_that_it_opens() {
     let repository = apart();
     let groups = |members: &str| format!("spec:\n  groups: {{ far: [{members}] }}\n");
-    repository
-        .folder
-        .edit("mesh.yaml", "spec:\n", &groups("east, west"));
+    repository.folder.edit("mesh.yaml", "spec:\n", &groups("east, west"));
     repository.commit();
-    repository
-        .folder
-        .edit("mesh.yaml", &groups("east, west"), &groups("west"));
+    repository.folder.edit("mesh.yaml", &groups("east, west"), &groups("west"));
     repository.folder.edit("mesh.yaml", TOPOLOGY, "");
     let run = repository.diff(&["--fail-on-new-path", "far:north"]);
     assert_eq!((run.code, findings(&run).len()), (1, 1), "{}", run.stderr);
@@ -84,10 +80,7 @@ fn a_change_cannot_leave_the_group_that_it_opens() {
 #[test]
 fn a_path_that_is_open_only_on_the_way_counts() {
     let folder = Folder::mesh();
-    let subnets = [
-        "wireguardCIDR: 10.101.0.0/24",
-        "wireguardCIDR: 10.102.0.0/24",
-    ];
+    let subnets = ["wireguardCIDR: 10.101.0.0/24", "wireguardCIDR: 10.102.0.0/24"];
     let [of_east, of_north] = subnets.map(|subnet| {
         let accepted = "acceptedNetworks: [10.3.0.0/16, 10.103.0.0/24]";
         (subnet, format!("{subnet}\n      {accepted}"))
@@ -101,10 +94,7 @@ fn a_path_that_is_open_only_on_the_way_counts() {
     folder.edit("mesh.yaml", of_east.0, &of_east.1);
     let run = repository.diff(&["--fail-on-new-path", "east:north"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
-    assert_contains(
-        findings(&run)[0],
-        "4 paths may open while the change is applied",
-    );
+    assert_contains(findings(&run)[0], "4 paths may open while the change is applied");
     assert_contains(&run.stdout, "open only while the Peers arrive");
     let run = repository.diff(&["--fail-on-new-path", "east:west"]);
     assert_eq!((run.code, findings(&run).len()), (0, 0), "{}", run.stderr);
@@ -121,12 +111,7 @@ fn every_format_has_the_new_paths() {
         "[[east, west], [west, north]]",
         "[[east, west], [west, north], [east, north]]",
     );
-    let watched = [
-        "--fail-on-new-path",
-        "far:north",
-        "--fail-on-new-path",
-        "east:north",
-    ];
+    let watched = ["--fail-on-new-path", "far:north", "--fail-on-new-path", "east:north"];
     let run = |format: &str| repository.diff(&[&watched[..], &["--output", format]].concat());
     let message = "4 paths open from `east` to `north`, such as from east/";
     let flags = "remove `--fail-on-new-path far:north`, `--fail-on-new-path east:north` from the command; otherwise \
@@ -148,23 +133,12 @@ fn every_format_has_the_new_paths() {
     let new = &json["newPaths"];
     assert_eq!(new.as_array().unwrap().len(), 1);
     assert_eq!(new[0]["watched"], json!(["far:north", "east:north"]));
+    assert_eq!((&new[0]["from"], &new[0]["to"]), (&json!("east"), &json!("north")));
     assert_eq!(
-        (&new[0]["from"], &new[0]["to"]),
-        (&json!("east"), &json!("north"))
-    );
-    assert_eq!(
-        (
-            &new[0]["opened"]["declared"],
-            &new[0]["passing"]["declared"]
-        ),
+        (&new[0]["opened"]["declared"], &new[0]["passing"]["declared"]),
         (&json!(4), &json!(0))
     );
-    assert!(
-        new[0]["example"]["from"]
-            .as_str()
-            .unwrap()
-            .starts_with("east/")
-    );
+    assert!(new[0]["example"]["from"].as_str().unwrap().starts_with("east/"));
     let causes = new[0]["causes"].as_array().unwrap();
     let cause = usize::try_from(causes[0].as_u64().unwrap()).unwrap();
     let cause = &json["causes"][cause];
@@ -186,17 +160,11 @@ fn a_removed_limit_is_named() {
     let policy = "apiVersion: kilo-clustermesh.io/v1\nkind: ClusterPolicy\nspec: { acceptedClusters: [west] }\n";
     folder.write("policies/north.yaml", policy);
     repository.commit();
-    folder.write(
-        "policies/north.yaml",
-        policy.replace("acceptedClusters: [west]", ""),
-    );
+    folder.write("policies/north.yaml", policy.replace("acceptedClusters: [west]", ""));
     let run = repository.diff(&["--fail-on-new-path", "east:north"]);
     assert_eq!(run.code, 1);
     assert_contains(&run.stderr, "name: north");
-    assert_contains(
-        &run.stderr,
-        "otherwise revert the change of `acceptedClusters`",
-    );
+    assert_contains(&run.stderr, "otherwise revert the change of `acceptedClusters`");
 }
 
 /// A node with the keys and the ranges can dial in from any address.

@@ -14,10 +14,7 @@ fn changed() -> Repository {
 fn assert_lines(text: &str, lines: &[&str]) {
     let mut rest = text.lines();
     for line in lines {
-        assert!(
-            rest.any(|it| it == *line),
-            "no {line} in its place in\n{text}"
-        );
+        assert!(rest.any(|it| it == *line), "no {line} in its place in\n{text}");
     }
 }
 
@@ -36,10 +33,7 @@ fn lists_causes_targets_and_peers() {
         ],
     );
     let run = Repository::committed().diff(&[]);
-    assert_eq!(
-        run.stdout,
-        "No Peer changes compared with HEAD (3 clusters).\n"
-    );
+    assert_eq!(run.stdout, "No Peer changes compared with HEAD (3 clusters).\n");
 }
 
 #[test]
@@ -127,10 +121,7 @@ fn a_job_gets_its_summary() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(run.stdout, repository.diff(&[]).stdout);
     let markdown = repository.diff(&["--output", "markdown"]).stdout;
-    assert_eq!(
-        repository.folder.read("summary"),
-        format!("before\n\n\n{markdown}")
-    );
+    assert_eq!(repository.folder.read("summary"), format!("before\n\n\n{markdown}"));
 }
 
 #[test]
@@ -153,9 +144,7 @@ fn fails_from_a_grade_on() {
 #[test]
 fn a_mesh_that_cannot_be_rendered_has_no_differences() {
     let repository = Repository::committed();
-    repository
-        .folder
-        .edit("mesh.yaml", "10.3.0.0/16", "10.2.0.0/16");
+    repository.folder.edit("mesh.yaml", "10.3.0.0/16", "10.2.0.0/16");
     let run = repository.diff(&["--output", "markdown"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     assert_contains(&run.stderr, "overlapping-ranges");
@@ -196,11 +185,7 @@ fn names_of_nodes_stay_in_their_place() {
             assert!(!line.trim_start().starts_with("::"), "{line}");
         }
         if format == "markdown" {
-            assert!(
-                !run.stdout.replace('`', "").contains("\n<img"),
-                "{}",
-                run.stdout
-            );
+            assert!(!run.stdout.replace('`', "").contains("\n<img"), "{}", run.stdout);
         }
     }
 }
@@ -233,9 +218,7 @@ fn a_comment_is_never_too_long_and_counts_what_is_cut() {
     repository.commit();
     for number in 1..=CLUSTERS {
         let name = format!("cluster-with-a-rather-long-name-{number}");
-        repository
-            .folder
-            .keep(&name, &[wide(number, 1, 1), wide(number, 2, 1)]);
+        repository.folder.keep(&name, &[wide(number, 1, 1), wide(number, 2, 1)]);
     }
     let run = repository.diff(&["--output", "markdown"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -245,9 +228,7 @@ fn a_comment_is_never_too_long_and_counts_what_is_cut() {
     // Every target has a part.
     assert_eq!(text.matches("<details>").count(), usize::from(CLUSTERS));
     assert_eq!(text.matches("</details>").count(), usize::from(CLUSTERS));
-    let more = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("- … and "));
+    let more = text.lines().filter_map(|line| line.strip_prefix("- … and "));
     let more = more.filter_map(|line| line.strip_suffix(" more lines")?.parse::<usize>().ok());
     let shown = text.matches("- `~ prod--").count();
     let all = usize::from(CLUSTERS) * usize::from(CLUSTERS - 1) * 2;
@@ -286,10 +267,7 @@ fn kinds(before: &dyn Fn(&Folder), after: &dyn Fn(&Folder)) -> Vec<String> {
         let targets = changes["targets"].as_array().unwrap().iter();
         let mut peers = targets.flat_map(|it| it["peers"].as_array().unwrap());
         let is_explained = peers.all(|it| it["causes"] != json!([]));
-        assert_eq!(
-            is_explained,
-            against == "HEAD" || changes["targets"] == json!([])
-        );
+        assert_eq!(is_explained, against == "HEAD" || changes["targets"] == json!([]));
         for format in ["human", "markdown", "github"] {
             let run = repository.diff(&["--against", against, "--output", format]);
             assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{format}");
@@ -318,25 +296,15 @@ fn every_kind_of_cause_fits_every_format() {
     let outside = edited("/podCIDRs", json!(["172.16.0.0/24"]));
     assert_eq!(kinds(&same, &outside), ["nodeExcluded"]);
     assert_eq!(kinds(&outside, &two), ["nodeBack"]);
-    let key = edited(
-        "/annotations/kilo.squat.ai~1key",
-        json!(STANDARD.encode([99; 32])),
-    );
+    let key = edited("/annotations/kilo.squat.ai~1key", json!(STANDARD.encode([99; 32])));
     assert_eq!(kinds(&same, &key), ["newKey"]);
     let address = edited("/addresses/1/address", json!("198.18.113.99"));
     assert_eq!(kinds(&same, &address), ["newEndpoint"]);
-    let address = edited(
-        "/annotations/kilo.squat.ai~1wireguard-ip",
-        json!("10.103.0.9/24"),
-    );
+    let address = edited("/annotations/kilo.squat.ai~1wireguard-ip", json!("10.103.0.9/24"));
     assert_eq!(kinds(&same, &address), ["newAddress"]);
     let services = |folder: &Folder| {
         let field = "wireguardCIDR: 10.103.0.0/24\n";
-        folder.edit(
-            "mesh.yaml",
-            field,
-            &format!("{field}      serviceCIDR: 10.96.0.0/16\n"),
-        );
+        folder.edit("mesh.yaml", field, &format!("{field}      serviceCIDR: 10.96.0.0/16\n"));
     };
     assert_eq!(kinds(&same, &services), ["setting"]);
     let second = nodes(vec![node(3, 2)]);
@@ -360,19 +328,13 @@ spec:
     let run = repository.diff(&["--peers", "east=east-has.yaml", "--output", "json"]);
     let changes = run.json();
     assert_eq!(changes["grade"], "none");
-    assert_eq!(
-        changes["causes"][0]["kind"], "foreignPeer",
-        "{}",
-        run.stdout
-    );
+    assert_eq!(changes["causes"][0]["kind"], "foreignPeer", "{}", run.stdout);
     assert!(run.stdout.contains("laptop"));
     // One that was rendered for a mesh that is not there any more is pruned.
     let labels =
         "{ app.kubernetes.io/managed-by: clustermesh, kilo-clustermesh.io/source-cluster: south }";
-    let rendered_before = foreign.replace(
-        "name: laptop",
-        &format!("name: old--south--n1, labels: {labels}"),
-    );
+    let rendered_before =
+        foreign.replace("name: laptop", &format!("name: old--south--n1, labels: {labels}"));
     folder.write("east-has.yaml", format!("{rendered}---\n{rendered_before}"));
     let run = repository.diff(&["--peers", "east=east-has.yaml", "--output", "json"]);
     let changes = run.json();
@@ -384,11 +346,7 @@ spec:
 fn a_cluster_that_leaves_by_its_state_is_the_cause() {
     let repository = Repository::committed();
     let folder = &repository.folder;
-    folder.edit(
-        "mesh.yaml",
-        "- name: west",
-        "- name: west\n      state: Leaving",
-    );
+    folder.edit("mesh.yaml", "- name: west", "- name: west\n      state: Leaving");
     let run = repository.diff(&["--output", "json"]);
     let changes = run.json();
     assert_eq!(changes["causes"][0]["kind"], "setting", "{}", run.stdout);
@@ -403,10 +361,7 @@ fn a_cluster_that_leaves_by_its_state_is_the_cause() {
 fn differences_have_colours_where_they_are_wanted() {
     let repository = Repository::committed();
     let peers = "rendered/east/prod--west.yaml";
-    let text = repository
-        .folder
-        .read(peers)
-        .replace("10.3.1.0/24", "10.3.9.0/24");
+    let text = repository.folder.read(peers).replace("10.3.1.0/24", "10.3.9.0/24");
     repository.folder.write(peers, text);
     repository.commit();
     let coloured = repository.diff(&["--color", "always"]).stdout;
@@ -415,9 +370,7 @@ fn differences_have_colours_where_they_are_wanted() {
     let plain = repository.diff(&[]).stdout;
     assert!(!plain.contains('\u{1b}'), "{plain}");
     for format in ["json", "markdown", "github"] {
-        let text = repository
-            .diff(&["--color", "always", "--output", format])
-            .stdout;
+        let text = repository.diff(&["--color", "always", "--output", format]).stdout;
         assert!(!text.contains('\u{1b}'), "{format}: {text}");
     }
 }

@@ -47,10 +47,7 @@ fn an_address_that_becomes_that_of_a_node_is_not_lost() {
 /// The mesh in which `west` declares a range of services.
 fn with_services(range: &str) -> String {
     let wireguard = "      wireguardCIDR: 10.103.0.0/24\n";
-    MESH.replace(
-        wireguard,
-        &format!("{wireguard}      serviceCIDR: {range}\n"),
-    )
+    MESH.replace(wireguard, &format!("{wireguard}      serviceCIDR: {range}\n"))
 }
 
 #[test]
@@ -60,9 +57,7 @@ fn a_range_that_gets_smaller_loses_paths() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let repository = Repository::of(folder);
     repository.commit();
-    repository
-        .folder
-        .write("mesh.yaml", with_services("10.96.0.0/17"));
+    repository.folder.write("mesh.yaml", with_services("10.96.0.0/17"));
     assert_eq!(repository.grade(&[]), "disruptive");
     let shown = repository.diff(&[]).stdout;
     assert_contains(&shown, "east → west: 2 declared paths lost\n");
@@ -70,9 +65,7 @@ fn a_range_that_gets_smaller_loses_paths() {
     assert!(!shown.contains("gained"), "{shown}");
     repository.commit();
     // All of it is in the new one.
-    repository
-        .folder
-        .write("mesh.yaml", with_services("10.96.0.0/15"));
+    repository.folder.write("mesh.yaml", with_services("10.96.0.0/15"));
     let shown = repository.diff(&[]).stdout;
     assert!(!shown.contains("lost"), "{shown}");
 }

@@ -140,10 +140,7 @@ fn the_first_mesh_is_compared_with_nothing() {
     repository.commit();
     let mesh = Folder::rendered();
     crate::support::copy(mesh.0.path(), folder.0.path());
-    for arguments in [
-        &[][..],
-        &["--against", "main...", "--fail-on", "disruptive"],
-    ] {
+    for arguments in [&[][..], &["--against", "main...", "--fail-on", "disruptive"]] {
         let run = repository.diff(arguments);
         let note = format!(
             "note: `{}` has no mesh, snapshot or rendered Peer, so this is the beginning and all Peers are new\n",
@@ -164,10 +161,9 @@ fn the_first_mesh_is_compared_with_nothing() {
         assert_contains(&repository.refusal(&[]), "(--against none)\n");
         repository.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
     }
-    for (path, message) in [
-        ("old/prod--west.yaml", "it was there"),
-        ("old/prod--west.yaml", "it went"),
-    ] {
+    for (path, message) in
+        [("old/prod--west.yaml", "it was there"), ("old/prod--west.yaml", "it went")]
+    {
         if message == "it went" {
             repository.git(&["rm", "--quiet", path]);
         } else {
@@ -193,19 +189,13 @@ fn nothing_has_one_name() {
     let run = repository.diff(&["--against", "none", "--output", "json"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(run.json()["against"], "nothing");
-    assert_contains(
-        &repository.diff(&["--against", "none"]).stdout,
-        ": +12 ~0 -0 Peers.\n",
-    );
+    assert_contains(&repository.diff(&["--against", "none"]).stdout, ": +12 ~0 -0 Peers.\n");
     repository.git(&["branch", "none"]);
     insta::assert_snapshot!(repository.refusal(&["--against", "none"]), @"error: --against none compares with nothing, but this is also a folder or a commit; write `./none` for the folder, or `refs/heads/none` for a branch");
     assert_eq!(repository.grade(&["--against", "refs/heads/none"]), "none");
     repository.git(&["branch", "--delete", "none"]);
     fs::create_dir(repository.folder.path("none")).unwrap();
-    assert_contains(
-        &repository.refusal(&["--against", "none"]),
-        "write `./none`",
-    );
+    assert_contains(&repository.refusal(&["--against", "none"]), "write `./none`");
     // Without git.
     let run = Folder::rendered().run(&["diff", "--against", "none"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -217,11 +207,7 @@ fn a_broken_mesh_without_a_tree_is_refused() {
     let repository = Repository::committed();
     let folder = &repository.folder;
     let mesh = folder.read("mesh.yaml");
-    for text in [
-        "spec: [",
-        "# later\n",
-        &mesh.replace("10.1.0.0/16", "10.1.0.0/99"),
-    ] {
+    for text in ["spec: [", "# later\n", &mesh.replace("10.1.0.0/16", "10.1.0.0/99")] {
         folder.write("mesh.yaml", text);
         repository.git(&["rm", "--quiet", "-r", "--cached", "rendered"]);
         repository.git(&["add", "mesh.yaml"]);
@@ -282,10 +268,7 @@ fn a_commit_without_a_snapshot_has_the_peers_of_its_tree() {
 fn a_commit_without_a_tree_that_cannot_be_rendered_is_refused() {
     let repository = Repository::of(Folder::mesh());
     let folder = &repository.folder;
-    let (mesh, snapshot) = (
-        folder.read("mesh.yaml"),
-        folder.read("snapshots/north.json"),
-    );
+    let (mesh, snapshot) = (folder.read("mesh.yaml"), folder.read("snapshots/north.json"));
     for is_broken in [true, false] {
         if is_broken {
             folder.write("mesh.yaml", "spec: [");
@@ -323,9 +306,7 @@ fn a_cluster_that_left_is_known_without_its_mesh() {
     let reasons = |text: &str| -> Vec<Value> {
         let changes: Value = serde_json::from_str(text).unwrap();
         let targets = changes["targets"].as_array().unwrap().iter();
-        targets
-            .map(|it| json!([it["cluster"], it["grade"], it["reasons"][0]]))
-            .collect()
+        targets.map(|it| json!([it["cluster"], it["grade"], it["reasons"][0]])).collect()
     };
     let expected = reasons(&with_mesh);
     assert_eq!(expected.len(), 3, "{with_mesh}");
@@ -360,16 +341,8 @@ fn a_cluster_that_left_is_known_without_its_mesh() {
     // A label is a claim: without one, or with the name of a cluster that gives Peers, nothing shows it.
     let label = "    kilo-clustermesh.io/source-cluster: north\n";
     assert_eq!(peers.matches(label).count(), 2);
-    for other in [
-        "",
-        &label.replace("north", "east"),
-        &label.replace("north", "'-'"),
-    ] {
-        assert_eq!(
-            dump(&peers.replace(label, other))[1],
-            "disruptive",
-            "{other}"
-        );
+    for other in ["", &label.replace("north", "east"), &label.replace("north", "'-'")] {
+        assert_eq!(dump(&peers.replace(label, other))[1], "disruptive", "{other}");
     }
 }
 
@@ -381,10 +354,7 @@ fn a_folder_that_is_of_no_cluster_is_not_one_that_left() {
     crate::support::copy(&folder.path("rendered"), &folder.path("old"));
     let peers = folder.read("old/east/prod--west.yaml");
     let lines = peers.lines().filter(|it| !it.contains("source-cluster"));
-    folder.write(
-        "old/laptops/peers.yaml",
-        lines.collect::<Vec<_>>().join("\n"),
-    );
+    folder.write("old/laptops/peers.yaml", lines.collect::<Vec<_>>().join("\n"));
     folder.write("old/Notes/peers.yaml", &peers);
     folder.write("old/more/broken.yaml", "a: [");
     assert_eq!(repository.grade(&["--against", "old"]), "none");
@@ -454,10 +424,7 @@ fn a_name_of_a_commit_and_a_folder_is_ambiguous() {
     repository.git(&["branch", "rendered"]);
     insta::assert_snapshot!(repository.refusal(&["--against", "rendered"]), @"error: `rendered` is a commit and a folder; write `./rendered` for the folder, or `refs/heads/rendered` for a branch");
     assert_eq!(repository.grade(&["--against", "./rendered"]), "none");
-    assert_eq!(
-        repository.grade(&["--against", "refs/heads/rendered"]),
-        "none"
-    );
+    assert_eq!(repository.grade(&["--against", "refs/heads/rendered"]), "none");
 }
 
 #[test]
@@ -534,12 +501,7 @@ fn a_repository_with_sha_256_is_read() {
     let home = tempfile::tempdir().unwrap();
     let folder = Folder::rendered();
     let repository = Repository { folder, home };
-    repository.git(&[
-        "init",
-        "--quiet",
-        "--object-format=sha256",
-        "--initial-branch=main",
-    ]);
+    repository.git(&["init", "--quiet", "--object-format=sha256", "--initial-branch=main"]);
     repository.commit();
     assert_eq!(repository.git(&["rev-parse", "HEAD"]).trim().len(), 64);
     assert_eq!(repository.grade(&[]), "none");
@@ -561,9 +523,7 @@ fn replaced_objects_are_not_read() {
 /// All files under a folder.
 fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = walk(folder).into_iter();
-    files
-        .map(|path| (path.clone(), fs::read(path).unwrap()))
-        .collect()
+    files.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
 /// What a repository's config starts where git looks at a working tree, fetches or prints.
@@ -572,11 +532,7 @@ fn nothing_in_the_repository_is_run_and_nothing_is_written() {
     let repository = Repository::committed();
     let trap = repository.home.path().join("trap");
     let program = repository.home.path().join("program");
-    fs::write(
-        &program,
-        format!("#!/bin/sh\necho x >> {}\n", trap.display()),
-    )
-    .unwrap();
+    fs::write(&program, format!("#!/bin/sh\necho x >> {}\n", trap.display())).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(&program, mode).unwrap();
     let program = program.to_str().unwrap();
@@ -600,16 +556,10 @@ fn nothing_in_the_repository_is_run_and_nothing_is_written() {
     repository.git(&["config", "remote.origin.promisor", "true"]);
     repository.git(&["config", "remote.origin.url", &format!("ext::{program}")]);
     repository.git(&["config", "protocol.ext.allow", "always"]);
-    repository
-        .folder
-        .write(".gitattributes", "* filter=x diff=x\n");
+    repository.folder.write(".gitattributes", "* filter=x diff=x\n");
     let hooks = repository.folder.path(".git/hooks");
     fs::create_dir_all(&hooks).unwrap();
-    for hook in [
-        "post-checkout",
-        "reference-transaction",
-        "post-index-change",
-    ] {
+    for hook in ["post-checkout", "reference-transaction", "post-index-change"] {
         fs::copy(program, hooks.join(hook)).unwrap();
     }
     let before = content(&repository.folder.path(".git"));
@@ -620,9 +570,7 @@ fn nothing_in_the_repository_is_run_and_nothing_is_written() {
     // An object that a partial clone lacks.
     let id = repository.git(&["rev-parse", "HEAD:snapshots/west.json"]);
     let (folder, file) = id.trim().split_at(2);
-    let object = repository
-        .folder
-        .path(&format!(".git/objects/{folder}/{file}"));
+    let object = repository.folder.path(&format!(".git/objects/{folder}/{file}"));
     let text = fs::read(&object).unwrap();
     fs::remove_file(&object).unwrap();
     let stderr = repository.refusal(&[]);
@@ -636,16 +584,10 @@ fn nothing_in_the_repository_is_run_and_nothing_is_written() {
 #[test]
 fn a_damaged_repository_is_an_error() {
     let repository = Repository::committed();
-    for path in [
-        "HEAD:snapshots/west.json",
-        "HEAD:rendered/west",
-        "HEAD:rendered",
-    ] {
+    for path in ["HEAD:snapshots/west.json", "HEAD:rendered/west", "HEAD:rendered"] {
         let id = repository.git(&["rev-parse", path]);
         let (folder, file) = id.trim().split_at(2);
-        let object = repository
-            .folder
-            .path(&format!(".git/objects/{folder}/{file}"));
+        let object = repository.folder.path(&format!(".git/objects/{folder}/{file}"));
         let content = fs::read(&object).unwrap();
         fs::remove_file(&object).unwrap();
         fs::write(&object, "x").unwrap();

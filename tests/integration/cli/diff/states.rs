@@ -14,18 +14,11 @@ fn apply(repository: &Repository) {
 fn a_cluster_that_gets_another_name_and_leaves_is_one_reason() {
     let repository = Repository::committed();
     let folder = &repository.folder;
-    folder.edit(
-        "mesh.yaml",
-        "name: west",
-        "name: orient\n      state: Leaving",
-    );
+    folder.edit("mesh.yaml", "name: west", "name: orient\n      state: Leaving");
     fs::remove_file(folder.path("snapshots/west.json")).unwrap();
     folder.keep("orient", &[node(3, 1), node(3, 2)]);
     let shown = repository.diff(&[]).stdout;
-    assert_contains(
-        &shown,
-        "\neast: destructive\n  it loses all Peers of orient\n",
-    );
+    assert_contains(&shown, "\neast: destructive\n  it loses all Peers of orient\n");
     assert!(!shown.contains("all paths to and from"), "{shown}");
 }
 
@@ -45,21 +38,14 @@ fn only_the_step_that_connects_and_the_one_that_separates_change_peers() {
     folder.edit("mesh.yaml", west, &format!("{joining}{west}"));
     assert_eq!(repository.grade(&[]), "none");
     let shown = folder.run(&["diff"]).stdout;
-    assert!(
-        shown.contains("cluster north was added with `state: Joining`"),
-        "{shown}"
-    );
+    assert!(shown.contains("cluster north was added with `state: Joining`"), "{shown}");
     apply(&repository);
 
     folder.edit("mesh.yaml", "      state: Joining\n", "");
     assert_eq!(repository.grade(&[]), "additive");
     apply(&repository);
 
-    folder.edit(
-        "mesh.yaml",
-        "- name: north",
-        "- name: north\n      state: Leaving",
-    );
+    folder.edit("mesh.yaml", "- name: north", "- name: north\n      state: Leaving");
     assert_eq!(repository.grade(&[]), "destructive");
     apply(&repository);
 

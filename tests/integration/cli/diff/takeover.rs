@@ -68,20 +68,14 @@ fn the_anchor_of_the_typed_generation_is_named_with_its_cure() {
     let changes = compared(&folder, &peers);
     let target = &changes["targets"][0];
     assert_eq!(target["removed"], 1);
-    assert_eq!(
-        target["keyMoves"][0]["peers"],
-        json!(["prod--east--anchor", "prod--east--n1"])
-    );
+    assert_eq!(target["keyMoves"][0]["peers"], json!(["prod--east--anchor", "prod--east--n1"]));
     // The survivor changes, so an apply restores its key.
     insta::assert_snapshot!(target["keyMoves"][0]["help"].as_str().unwrap(), @"with Argo CD, set `PrunePropagationPolicy=background` in the Application of west before this change; with Flux or kubectl, after the change, run `kubectl --context west annotate peers --overwrite prod--east--n1 touched=1`");
     assert_eq!(changes["grade"], "disruptive");
     // It does not change, as it has the range already.
     let changes = compared(&folder, &format!("{}---\n{anchor}", self::peers(&folder)));
     let target = &changes["targets"][0];
-    assert_eq!(
-        (&target["removed"], &target["changed"]),
-        (&json!(1), &json!(0))
-    );
+    assert_eq!((&target["removed"], &target["changed"]), (&json!(1), &json!(0)));
     insta::assert_snapshot!(target["keyMoves"][0]["help"].as_str().unwrap(), @"after the change, run `kubectl --context west annotate peers --overwrite prod--east--n1 touched=1`");
     assert_eq!(changes["grade"], "disruptive");
 }
@@ -92,19 +86,8 @@ fn peers_of_kgctl_are_recognised_by_their_keys() {
     let peers = peers(&folder).replace("prod--east--n", "n");
     let changes = compared(&folder, &peers);
     let target = &changes["targets"][0];
-    let renamed = |it: &Value| {
-        (
-            it["name"].clone(),
-            it["change"].clone(),
-            it["renamed"].clone(),
-        )
-    };
-    let renamed: Vec<_> = target["peers"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(renamed)
-        .collect();
+    let renamed = |it: &Value| (it["name"].clone(), it["change"].clone(), it["renamed"].clone());
+    let renamed: Vec<_> = target["peers"].as_array().unwrap().iter().map(renamed).collect();
     let expected = [
         ("n1", "removed", "prod--east--n1"),
         ("n2", "removed", "prod--east--n2"),
@@ -121,10 +104,7 @@ fn peers_of_kgctl_are_recognised_by_their_keys() {
 #[test]
 fn the_other_form_of_an_entry_changes_no_peer() {
     let repository = Repository::committed();
-    for (pods, wireguard) in [
-        ("10.1.0.0/16", "10.101.0.0/24"),
-        ("10.3.0.0/16", "10.103.0.0/24"),
-    ] {
+    for (pods, wireguard) in [("10.1.0.0/16", "10.101.0.0/24"), ("10.3.0.0/16", "10.103.0.0/24")] {
         repository.folder.edit(
             "mesh.yaml",
             &format!("podCIDRs: [{pods}]\n      wireguardCIDR: {wireguard}\n"),

@@ -14,10 +14,7 @@ fn a_manifest_with_conflicts_is_refused() {
     let folder = &repository.folder;
     let path = format!("rendered/{MANIFEST}");
     let text = folder.read(&path);
-    folder.write(
-        &path,
-        format!("<<<<<<< HEAD\n{text}=======\n>>>>>>> topic\n"),
-    );
+    folder.write(&path, format!("<<<<<<< HEAD\n{text}=======\n>>>>>>> topic\n"));
     repository.commit();
     crate::support::copy(&folder.path("rendered"), &folder.path("old"));
     folder.write(&path, text);

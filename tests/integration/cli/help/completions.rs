@@ -20,14 +20,7 @@ fn scripts_complete_commands_options_and_fixed_values() {
     for shell in SHELLS {
         let script = script(shell);
         // The help of a command does not list all of these.
-        for word in [
-            "clustermesh",
-            "firewall",
-            "fail-on",
-            "mesh",
-            "directory",
-            "color",
-        ] {
+        for word in ["clustermesh", "firewall", "fail-on", "mesh", "directory", "color"] {
             assert!(script.contains(word), "no {word} for {shell}");
         }
         assert!(!script.contains("target/"), "{script}");
@@ -102,11 +95,7 @@ fn needs_no_config_that_is_right() {
 #[test]
 fn does_not_mind_a_reader_who_has_gone() {
     let folder = Folder::mesh();
-    for arguments in [
-        ["completions", "bash"],
-        ["man", "render"],
-        ["config", "--output=json"],
-    ] {
+    for arguments in [["completions", "bash"], ["man", "render"], ["config", "--output=json"]] {
         let mut command = crate::cli::render::target::command(&folder, &arguments);
         let output = command.stdout(broken()).output().unwrap();
         assert_eq!(String::from_utf8(output.stderr).unwrap(), "");

@@ -27,10 +27,7 @@ fn lists_every_rule_with_a_sentence() {
 #[test]
 fn shows_a_page() {
     let page = explained(&["stale-node"]);
-    assert!(
-        page.starts_with("# stale-node\n\n*notice*\n\n## What it finds\n"),
-        "{page}"
-    );
+    assert!(page.starts_with("# stale-node\n\n*notice*\n\n## What it finds\n"), "{page}");
     for title in ["What it finds", "Why it matters", "Example", "Remedy"] {
         assert_contains(&page, &format!("\n## {title}\n"));
     }
@@ -48,10 +45,7 @@ fn knows_the_operator_s_codes() {
 fn knows_how_a_trace_ends() {
     assert!(explained(&["stolen-by"]).starts_with("# stolen-by\n\n*error*\n"));
     let page = explained(&["delivered"]);
-    assert!(
-        page.starts_with("# delivered\n\n## What it means\n"),
-        "{page}"
-    );
+    assert!(page.starts_with("# delivered\n\n## What it means\n"), "{page}");
     assert!(explained(&[]).contains("\n  delivered "));
 }
 
@@ -76,10 +70,8 @@ fn needs_nothing_but_itself() {
 #[test]
 fn searches_where_no_rule_has_the_name() {
     let found = explained(&["nat"]);
-    let names: Vec<&str> = found
-        .lines()
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
+    let names: Vec<&str> =
+        found.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert!(names.contains(&"missing-endpoint"), "{found}");
     // In a name first.
     let found = explained(&["ENDPOINT"]);
@@ -96,34 +88,21 @@ fn is_formatted_at_a_terminal() {
     let run = |line: &str| {
         let line = format!("stty cols 60 rows 24; {} {line}", program.display());
         let mut command = std::process::Command::new("script");
-        let output = command
-            .args(["-qec", &line, "/dev/null"])
-            .env("TERM", "xterm")
-            .env_remove("NO_COLOR");
+        let output =
+            command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").env_remove("NO_COLOR");
         output.stdin(std::process::Stdio::null()).output()
     };
     let Ok(output) = run("explain missing-endpoint") else {
         return;
     };
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        text.starts_with("\u{1b}[1mmissing-endpoint\u{1b}[0m"),
-        "{text}"
-    );
+    assert!(text.starts_with("\u{1b}[1mmissing-endpoint\u{1b}[0m"), "{text}");
     assert!(!text.contains("##") && !text.contains("```"), "{text}");
     let output = run("explain --color never missing-endpoint").unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        text.starts_with("missing-endpoint\r\n") && !text.contains('\u{1b}'),
-        "{text}"
-    );
+    assert!(text.starts_with("missing-endpoint\r\n") && !text.contains('\u{1b}'), "{text}");
     let is_prose = |line: &&str| !line.starts_with("    ");
-    assert!(
-        text.lines()
-            .filter(is_prose)
-            .all(|line| line.chars().count() <= 60),
-        "{text}"
-    );
+    assert!(text.lines().filter(is_prose).all(|line| line.chars().count() <= 60), "{text}");
     assert!(explained(&["missing-endpoint"]).starts_with("# missing-endpoint\n"));
 }
 

@@ -26,11 +26,7 @@ fn rendered(page: &str) -> Option<String> {
     folder.write("page.1", page);
     let mut command = Command::new("groff");
     let command = command.args(["-man", "-ww", "-Tascii", "-P-c", "-P-b", "-P-u"]);
-    let output = command
-        .arg(folder.path("page.1"))
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
+    let output = command.arg(folder.path("page.1")).stdin(Stdio::null()).output().ok()?;
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     Some(String::from_utf8(output.stdout).unwrap())

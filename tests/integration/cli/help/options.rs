@@ -22,11 +22,7 @@ fn shows_examples_with_every_command() {
             assert_eq!((run.code, run.stderr.as_str()), (0, ""));
             let example = format!("Examples:\n  clustermesh {command}");
             let piped = format!("| clustermesh {command}");
-            assert!(
-                run.stdout.contains(&example) || run.stdout.contains(&piped),
-                "{}",
-                run.stdout
-            );
+            assert!(run.stdout.contains(&example) || run.stdout.contains(&piped), "{}", run.stdout);
             assert_contains(&run.stdout, "Examples:");
         }
     }
@@ -95,10 +91,7 @@ fn lists_its_commands_by_purpose() {
       -h, --help     Print help (see more with '--help')
       -V, --version  Print version
     ");
-    assert_eq!(
-        Folder::empty().run(&["help"]).stdout,
-        Folder::empty().run(&["--help"]).stdout
-    );
+    assert_eq!(Folder::empty().run(&["help"]).stdout, Folder::empty().run(&["--help"]).stdout);
 }
 
 /// Each command names the common options that it has, and only the program describes them.
@@ -122,20 +115,13 @@ fn commands_name_the_common_options_that_they_have() {
         ("man", ""),
         ("argocd", ""),
     ] {
-        for arguments in [
-            &["help", command][..],
-            &[command, "--help"],
-            &[command, "-h"],
-        ] {
+        for arguments in [&["help", command][..], &[command, "--help"], &[command, "-h"]] {
             assert_eq!(line(arguments), common, "{arguments:?}");
         }
     }
     let help = Folder::empty().run(&["--help"]).stdout;
     for option in ALL.split(", ") {
-        assert_contains(
-            &help,
-            &format!("{option} ").replace("--quiet ", "--quiet\n"),
-        );
+        assert_contains(&help, &format!("{option} ").replace("--quiet ", "--quiet\n"));
         let own = Folder::empty().run(&["render", "--help"]).stdout;
         assert!(!own.contains(&format!("      {option} ")), "{own}");
     }
@@ -150,14 +136,8 @@ fn a_help_has_at_most_100_lines_of_80_columns() {
     let commands = commands.filter_map(|it| it.split_whitespace().next());
     let mut count = 0;
     for command in commands {
-        let help = folder
-            .run_with(&[("COLUMNS", "80")], &[command, "--help"])
-            .stdout;
-        assert!(
-            help.lines().count() <= 100,
-            "{command}: {}",
-            help.lines().count()
-        );
+        let help = folder.run_with(&[("COLUMNS", "80")], &[command, "--help"]).stdout;
+        assert!(help.lines().count() <= 100, "{command}: {}", help.lines().count());
         count += 1;
     }
     assert!(20 < count, "{count}");
@@ -174,10 +154,7 @@ fn options_may_stand_before_the_command() {
     assert_contains(&run.stderr, "ARGOCD_APP");
     // As an image is run whose arguments begin with a folder.
     let version = folder.run(&["--version"]);
-    assert_eq!(
-        folder.run(&["-C", "inner", "--version"]).stdout,
-        version.stdout
-    );
+    assert_eq!(folder.run(&["-C", "inner", "--version"]).stdout, version.stdout);
     let help = folder.run(&["-h"]);
     assert_eq!(folder.run(&["-C", "inner", "-q", "-h"]).stdout, help.stdout);
     let unknown = folder.run(&["-C", "inner", "redner", "--help"]);
@@ -219,17 +196,11 @@ fn says_which_version_it_is() {
 #[test]
 fn uses_no_colour_but_on_a_terminal() {
     let folder = remarkable();
-    for arguments in [
-        ["render"].as_slice(),
-        &["render", "--check"],
-        &["render", "--help"],
-        &["--nope"],
-    ] {
+    for arguments in
+        [["render"].as_slice(), &["render", "--check"], &["render", "--help"], &["--nope"]]
+    {
         let run = folder.run(arguments);
-        assert!(
-            !run.stdout.contains(ESCAPE) && !run.stderr.contains(ESCAPE),
-            "{run:?}"
-        );
+        assert!(!run.stdout.contains(ESCAPE) && !run.stderr.contains(ESCAPE), "{run:?}");
     }
 }
 
@@ -266,19 +237,9 @@ fn keeps_colour_out_of_results() {
 fn uses_no_colour_where_nobody_wants_it() {
     let folder = remarkable();
     let variables = [("NO_COLOR", "1"), ("TERM", "xterm-256color")];
-    assert!(
-        !folder
-            .run_with(&variables, &["render"])
-            .stderr
-            .contains(ESCAPE)
-    );
+    assert!(!folder.run_with(&variables, &["render"]).stderr.contains(ESCAPE));
     let variables = [("NO_COLOR", "1"), ("CLICOLOR_FORCE", "0")];
-    assert!(
-        !folder
-            .run_with(&variables, &["render"])
-            .stderr
-            .contains(ESCAPE)
-    );
+    assert!(!folder.run_with(&variables, &["render"]).stderr.contains(ESCAPE));
 }
 
 #[test]
@@ -307,10 +268,7 @@ fn quiet_runs_print_nothing_on_success() {
         assert_eq!((run.code, printed), (0, ("", "")), "{arguments:?}");
     }
     let run = Folder::empty().run(&["init", "-q"]);
-    assert_eq!(
-        (run.code, run.stdout.as_str(), run.stderr.as_str()),
-        (0, "", "")
-    );
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (0, "", ""));
 }
 
 #[test]

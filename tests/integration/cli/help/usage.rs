@@ -53,10 +53,7 @@ fn wants_one_cluster_for_a_dump() {
     let report = "error: --from reads one cluster; name it: \
                   `clustermesh snapshot CLUSTER --from FILE`\n";
     assert_eq!(refusal(&["snapshot", "--from", "-"]), report);
-    assert_eq!(
-        refusal(&["snapshot", "east", "west", "--from", "-"]),
-        report
-    );
+    assert_eq!(refusal(&["snapshot", "east", "west", "--from", "-"]), report);
 }
 
 #[test]

@@ -60,10 +60,7 @@ fn a_change_starts_the_refresh() {
     ] {
         let (ended, output, calls) = run(&script, text, code);
         assert_eq!((ended, output.as_str()), expected);
-        assert!(
-            calls.starts_with("snapshot --check --keep-going --wait 50m "),
-            "{calls}"
-        );
+        assert!(calls.starts_with("snapshot --check --keep-going --wait 50m "), "{calls}");
     }
 }
 
@@ -73,10 +70,7 @@ fn peers_that_differ_fail_the_job() {
     for code in [0, 1, 2] {
         let (ended, output, calls) = run(&script, "page", code);
         assert_eq!((ended, output.as_str()), (code, "page"));
-        assert!(
-            calls.starts_with("status --wait 20m --output markdown "),
-            "{calls}"
-        );
+        assert!(calls.starts_with("status --wait 20m --output markdown "), "{calls}");
     }
 }
 
@@ -89,16 +83,11 @@ fn jobs_and_alerts_fit_together() {
     let own: Value = serde_yaml::from_str(&folder.read(".gitlab-ci.yml")).unwrap();
     for (name, job) in jobs.as_mapping().unwrap() {
         let base = job["extends"].as_str().unwrap();
-        assert!(
-            own.get(base).is_some() || jobs.get(base).is_some(),
-            "{base}"
-        );
+        assert!(own.get(base).is_some() || jobs.get(base).is_some(), "{base}");
         assert!(own.get(name.as_str().unwrap()).is_none());
         let lines = job["script"].as_sequence().into_iter().flatten();
         let script: Vec<&str> = lines.map(|it| it.as_str().unwrap()).collect();
-        let checked = Command::new("sh")
-            .args(["-n", "-c", &script.join("\n")])
-            .status();
+        let checked = Command::new("sh").args(["-n", "-c", &script.join("\n")]).status();
         assert!(checked.unwrap().success(), "{name:?}");
     }
     let source: Value = serde_yaml::from_str(
@@ -109,14 +98,8 @@ fn jobs_and_alerts_fit_together() {
     let alerts: Vec<Value> = serde_yaml::Deserializer::from_str(&alerts)
         .map(|it| Value::deserialize(it).unwrap())
         .collect();
-    assert_eq!(
-        alerts[1]["spec"]["providerRef"]["name"],
-        alerts[0]["metadata"]["name"]
-    );
-    assert_eq!(
-        alerts[1]["spec"]["eventSources"][0]["name"],
-        source["metadata"]["name"]
-    );
+    assert_eq!(alerts[1]["spec"]["providerRef"]["name"], alerts[0]["metadata"]["name"]);
+    assert_eq!(alerts[1]["spec"]["eventSources"][0]["name"], source["metadata"]["name"]);
     let notifications: Value = serde_yaml::from_str(&read("argocd-notifications.yaml")).unwrap();
     for (_, text) in notifications["data"].as_mapping().unwrap() {
         let _: Value = serde_yaml::from_str(text.as_str().unwrap()).unwrap();

@@ -44,17 +44,10 @@ impl Jobs {
             let run = folder.run(arguments);
             assert_eq!(run.code, 0, "{}", run.stderr);
         }
-        let jobs = Self {
-            folder,
-            fakes: tempfile::tempdir().unwrap(),
-        };
+        let jobs = Self { folder, fakes: tempfile::tempdir().unwrap() };
         jobs.install("gh", GH);
         jobs.install("git", GIT);
-        symlink(
-            env!("CARGO_BIN_EXE_clustermesh"),
-            jobs.fakes.path().join("clustermesh"),
-        )
-        .unwrap();
+        symlink(env!("CARGO_BIN_EXE_clustermesh"), jobs.fakes.path().join("clustermesh")).unwrap();
         for name in ["log", "waiting", "opened", "comment"] {
             jobs.answer(name, "");
         }
@@ -109,10 +102,7 @@ impl Jobs {
             .args(["-e", "-o", "pipefail", "-c", script])
             .current_dir(self.folder.path("."))
             .env_clear()
-            .env(
-                "PATH",
-                format!("{}:/usr/local/bin:/usr/bin:/bin", fakes.display()),
-            )
+            .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", fakes.display()))
             .env("HOME", fakes)
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("LOG", &log)
@@ -220,13 +210,8 @@ enum Change {
 }
 
 impl Change {
-    const ALL: [Self; 5] = [
-        Self::Additive,
-        Self::Cleanup,
-        Self::Pause,
-        Self::Brief,
-        Self::Disruptive,
-    ];
+    const ALL: [Self; 5] =
+        [Self::Additive, Self::Cleanup, Self::Pause, Self::Brief, Self::Disruptive];
 
     /// Returns the settings with which it merges itself.
     fn settings(self) -> &'static [&'static str] {
@@ -264,10 +249,7 @@ fn an_earlier_merge_is_withdrawn_before_the_next_push() {
         let head = jobs.script("git rev-parse HEAD > \"$LOG\"", &[]);
         let first = asked.find("gh pr merge --disable-auto 7").unwrap();
         assert!(first < asked.find("git push").unwrap(), "{asked}");
-        let merge = format!(
-            "gh pr merge --auto --squash --match-head-commit {} 7",
-            head.trim()
-        );
+        let merge = format!("gh pr merge --auto --squash --match-head-commit {} 7", head.trim());
         assert_eq!(asked.contains(&merge), !merges.is_empty(), "{asked}");
         assert!(!asked.contains("pr create"), "{asked}");
     }
@@ -286,12 +268,8 @@ enum Hostile {
     KeysOfOthers,
 }
 
-const HOSTILE: [Hostile; 4] = [
-    Hostile::Granularity,
-    Hostile::Keys,
-    Hostile::Family,
-    Hostile::KeysOfOthers,
-];
+const HOSTILE: [Hostile; 4] =
+    [Hostile::Granularity, Hostile::Keys, Hostile::Family, Hostile::KeysOfOthers];
 
 impl Hostile {
     /// Takes another snapshot of `north`, in which the nodes are hostile, and adds a node to `west`.
@@ -315,8 +293,7 @@ impl Hostile {
             }
         }
         jobs.folder.keep("north", &nodes);
-        jobs.folder
-            .keep("west", &[node(3, 1), node(3, 2), node(3, 3)]);
+        jobs.folder.keep("west", &[node(3, 1), node(3, 2), node(3, 3)]);
     }
 }
 
@@ -328,8 +305,7 @@ fn besieged(service: &str) -> Jobs {
         "podCIDRs: [10.2.0.0/16]\n",
         "podCIDRs: [10.2.0.0/16, 'fd00:2::/48']\n      granularity: Full\n",
     );
-    jobs.folder
-        .keep("north", &[node(2, 1), node(2, 2), node(2, 3)]);
+    jobs.folder.keep("north", &[node(2, 1), node(2, 2), node(2, 3)]);
     assert_eq!(jobs.folder.run(&["render"]).code, 0);
     jobs.commit(29);
     jobs
@@ -337,16 +313,11 @@ fn besieged(service: &str) -> Jobs {
 
 /// Only `west` has changed in the last commit, and everything in the folder is committed.
 fn is_all_but_north(jobs: &Jobs) {
-    let changed = jobs.script(
-        "git status --porcelain > \"$LOG\"; git diff --name-only HEAD^ >> \"$LOG\"",
-        &[],
-    );
+    let changed = jobs
+        .script("git status --porcelain > \"$LOG\"; git diff --name-only HEAD^ >> \"$LOG\"", &[]);
     let changed: Vec<&str> = changed.lines().collect();
-    let expected = [
-        "rendered/east/prod--west.yaml",
-        "rendered/north/prod--west.yaml",
-        "snapshots/west.json",
-    ];
+    let expected =
+        ["rendered/east/prod--west.yaml", "rendered/north/prod--west.yaml", "snapshots/west.json"];
     assert_eq!(changed, expected);
 }
 
@@ -360,10 +331,7 @@ fn a_hostile_cluster_of_three_keeps_its_old_snapshot_on_github() {
         jobs.script(step(&workflow, "refresh", "clustermesh render"), &[]);
         assert_eq!(jobs.read("output"), "held=north\n", "{hostile:?}");
         jobs.answer("output", "");
-        jobs.script(
-            step(&workflow, "refresh", "clustermesh diff"),
-            &[("MERGE", "additive")],
-        );
+        jobs.script(step(&workflow, "refresh", "clustermesh diff"), &[("MERGE", "additive")]);
         assert_eq!(jobs.read("output"), "merges=true\n", "{hostile:?}");
         jobs.answer("opened", "7\n");
         let variables = [("MERGES", "true"), ("BASE", "main")];
@@ -394,29 +362,21 @@ fn a_job_that_could_not_read_a_cluster_goes_on_and_fails() {
     let workflow = jobs.yaml(REFRESH);
     fs::remove_file(jobs.fakes.path().join("clustermesh")).unwrap();
     jobs.install("clustermesh", SNAPSHOT);
-    for (code, ends, problems) in [
-        ("0", true, "problems=0\n"),
-        ("1", true, "problems=1\n"),
-        ("2", false, ""),
-    ] {
+    for (code, ends, problems) in
+        [("0", true, "problems=0\n"), ("1", true, "problems=1\n"), ("2", false, "")]
+    {
         jobs.answer("output", "");
         let script = step(&workflow, "refresh", "clustermesh snapshot");
         let variables = [("CODE", code), ("KUBECONFIG_TEXT", "secret")];
         let (output, _) = jobs.attempt(script, &variables);
         assert_eq!(output.status.success(), ends, "{code}");
         assert_eq!(jobs.read("output"), problems);
-        assert!(
-            !jobs.fakes.path().join("kubeconfig").exists(),
-            "the kubeconfig stays"
-        );
+        assert!(!jobs.fakes.path().join("kubeconfig").exists(), "the kubeconfig stays");
     }
     let report = step(&workflow, "refresh", "::error::Held back");
     let (output, _) = jobs.attempt(report, &[("HELD", "")]);
     assert!(!output.status.success());
-    assert_contains(
-        &String::from_utf8(output.stdout).unwrap(),
-        "A snapshot is old",
-    );
+    assert_contains(&String::from_utf8(output.stdout).unwrap(), "A snapshot is old");
     let steps = workflow["jobs"]["refresh"]["steps"].as_sequence().unwrap();
     let last = steps.last().unwrap()["if"].as_str().unwrap();
     assert_contains(last, "steps.snapshot.outputs.problems == '1'");
@@ -444,10 +404,7 @@ fn a_hostile_cluster_of_three_keeps_its_old_snapshot_on_gitlab() {
         assert!(!output.status.success(), "{hostile:?}");
         assert_contains(&asked, "-o merge_request.auto_merge https");
         let text = String::from_utf8(output.stdout).unwrap();
-        assert_contains(
-            &text,
-            "Held back, because their new snapshots cause errors: north\n",
-        );
+        assert_contains(&text, "Held back, because their new snapshots cause errors: north\n");
         is_all_but_north(&jobs);
     }
 }
@@ -466,13 +423,8 @@ fn small_losses_do_not_add_up_to_a_large_one() {
     jobs.keep_nodes(2);
     assert_eq!(jobs.folder.run(&["diff", "--fail-on", "brief"]).code, 0);
     assert!(!jobs.merges("cleanup") && !jobs.merges("pause"));
-    let day = jobs.script(
-        "git rev-list -1 --before='24 hours ago' HEAD > \"$LOG\"",
-        &[],
-    );
-    let run = jobs
-        .folder
-        .run(&["diff", "--against", day.trim(), "--check-losses"]);
+    let day = jobs.script("git rev-list -1 --before='24 hours ago' HEAD > \"$LOG\"", &[]);
+    let run = jobs.folder.run(&["diff", "--against", day.trim(), "--check-losses"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     let found = format!(
         "error[shrunk-snapshot]: west: compared with {}, mesh prod has lost 4 of 6 usable nodes; gone: n3",
@@ -504,9 +456,7 @@ fn a_cluster_that_joined_today_is_not_emptied_in_small_steps() {
     keep(5);
     assert_eq!(jobs.folder.run(&["diff", "--fail-on", "brief"]).code, 0);
     assert!(!jobs.merges("cleanup"));
-    let run = jobs
-        .folder
-        .run(&["diff", "--against", "HEAD~2", "--check-losses"]);
+    let run = jobs.folder.run(&["diff", "--against", "HEAD~2", "--check-losses"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert_contains(
         &run.stderr,
@@ -549,9 +499,7 @@ const GITLAB: [(&str, &str); 4] = [
 /// The script of the job that refreshes snapshots, after these are taken.
 fn gitlab_refresh(jobs: &Jobs) -> String {
     let workflow = jobs.yaml(".gitlab-ci.yml");
-    let script = workflow["clustermesh-refresh"]["script"]
-        .as_sequence()
-        .unwrap();
+    let script = workflow["clustermesh-refresh"]["script"].as_sequence().unwrap();
     let lines = script.iter().map(|it| it.as_str().unwrap());
     let taken = lines.skip_while(|it| !it.contains("clustermesh snapshot"));
     let rest: Vec<&str> = taken.skip(1).collect();
@@ -624,10 +572,7 @@ fn nothing_in_the_page_ends_the_output() {
         })
         .collect();
     assert_ne!(ends[0], ends[1]);
-    assert!(
-        jobs.read("summary")
-            .starts_with("### clustermesh diff: additive\n")
-    );
+    assert!(jobs.read("summary").starts_with("### clustermesh diff: additive\n"));
 }
 
 #[test]
@@ -662,16 +607,9 @@ fn the_action_shows_what_a_pull_request_does() {
     symlink(project().join(".ci"), jobs.fakes.path().join("ci")).unwrap();
     for (variables, is_shown) in [(vec![], false), (vec![("GITHUB_BASE_REF", "main")], true)] {
         jobs.answer("output", "");
-        jobs.script(
-            "\"$HOME/ci/checks\" validate render-check verify diff",
-            &variables,
-        );
+        jobs.script("\"$HOME/ci/checks\" validate render-check verify diff", &variables);
         let output = jobs.read("output");
-        assert_eq!(
-            output.contains("### clustermesh diff: additive\n"),
-            is_shown,
-            "{output}"
-        );
+        assert_eq!(output.contains("### clustermesh diff: additive\n"), is_shown, "{output}");
     }
     // Without the history there is nothing to compare with.
     let script = "if \"$HOME/ci/checks\" diff; then exit 1; fi";

@@ -47,9 +47,7 @@ fn steps(folder: &Folder) -> Vec<(String, Value)> {
     });
     let gitlab: Value = serde_yaml::from_str(&folder.read(".gitlab-ci.yml")).unwrap();
     let gitlab = ["check", "refresh"].map(|it| {
-        let script = gitlab[format!("clustermesh-{it}")]["script"]
-            .as_sequence()
-            .unwrap();
+        let script = gitlab[format!("clustermesh-{it}")]["script"].as_sequence().unwrap();
         let lines = script.iter().filter_map(|it| it.as_str());
         (installs(lines), gitlab["variables"].clone())
     });
@@ -57,10 +55,7 @@ fn steps(folder: &Folder) -> Vec<(String, Value)> {
 }
 
 fn installs<'a>(mut scripts: impl Iterator<Item = &'a str>) -> String {
-    scripts
-        .find(|it| it.contains("cargo install"))
-        .unwrap()
-        .to_owned()
+    scripts.find(|it| it.contains("cargo install")).unwrap().to_owned()
 }
 
 /// Runs a step with the values of its file.
@@ -93,9 +88,7 @@ fn jobs_build_the_commit_that_is_named() {
         let target = tempfile::tempdir().unwrap();
         let output = run(&step, &values, target.path());
         assert!(output.status.success(), "{output:?}");
-        let built = Command::new(target.path().join("bin/clustermesh"))
-            .output()
-            .unwrap();
+        let built = Command::new(target.path().join("bin/clustermesh")).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&built.stdout), "built\n");
     }
 }
@@ -113,35 +106,22 @@ fn without_a_commit_jobs_fetch_nothing() {
         assert_eq!(output.status.code(), Some(1));
         let said = String::from_utf8_lossy(&output.stdout);
         assert_contains(&said, "CLUSTERMESH_REVISION at the top of this file");
-        assert_eq!(
-            fs::read_dir(target.path()).unwrap().count(),
-            0,
-            "it called cargo"
-        );
+        assert_eq!(fs::read_dir(target.path()).unwrap().count(), 0, "it called cargo");
     }
 }
 
 #[test]
 fn a_second_run_proposes_only_what_is_missing() {
     let folder = Folder::empty();
-    let source = format!(
-        "--program-source=https://git.example.com/a@{}",
-        "a1".repeat(20)
-    );
+    let source = format!("--program-source=https://git.example.com/a@{}", "a1".repeat(20));
     let arguments = ["init", "--gitops=flux", "--ci=github"];
     assert_eq!(folder.run(&arguments).code, 0);
-    for (arguments, asks) in [
-        (arguments.to_vec(), false),
-        ([arguments.as_slice(), &[&source]].concat(), true),
-    ] {
+    for (arguments, asks) in
+        [(arguments.to_vec(), false), ([arguments.as_slice(), &[&source]].concat(), true)]
+    {
         let run = folder.run(&arguments);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        assert_eq!(
-            run.stdout.contains("at the top of the CI jobs"),
-            asks,
-            "{}",
-            run.stdout
-        );
+        assert_eq!(run.stdout.contains("at the top of the CI jobs"), asks, "{}", run.stdout);
         for done in ["Add to `outputs`", "Put your clusters", "Take snapshots"] {
             assert!(!run.stdout.contains(done), "{}", run.stdout);
         }
@@ -153,11 +133,7 @@ fn a_second_run_proposes_only_what_is_missing() {
 #[test]
 fn a_tag_is_no_source() {
     let folder = Folder::empty();
-    let run = folder.run(&[
-        "init",
-        "--ci=github",
-        "--program-source=https://git.example.com/a@v1",
-    ]);
+    let run = folder.run(&["init", "--ci=github", "--program-source=https://git.example.com/a@v1"]);
     assert_eq!(run.code, 2);
     assert_contains(&run.stderr, "`v1` is not the full hash of a commit");
 }
@@ -165,18 +141,9 @@ fn a_tag_is_no_source() {
 /// A job that installs a name from a registry runs the program of the person who has registered it.
 #[test]
 fn nothing_is_installed_by_a_name_of_ours_in_a_registry() {
-    let folders = [
-        "templates/init",
-        "templates/gallery",
-        "docs/how-to",
-        "docs/reference",
-    ];
-    let listed = folders
-        .iter()
-        .flat_map(|it| fs::read_dir(project().join(it)).unwrap());
-    let files = listed
-        .map(|it| it.unwrap().path())
-        .filter(|it| it.is_file());
+    let folders = ["templates/init", "templates/gallery", "docs/how-to", "docs/reference"];
+    let listed = folders.iter().flat_map(|it| fs::read_dir(project().join(it)).unwrap());
+    let files = listed.map(|it| it.unwrap().path()).filter(|it| it.is_file());
     let more = ["README.md", "action.yml", "docs/tutorial.md"].map(|it| project().join(it));
     for path in files.chain(more) {
         let text = fs::read_to_string(&path).unwrap();

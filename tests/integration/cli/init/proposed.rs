@@ -15,10 +15,7 @@ use crate::support::{Run, assert_contains, project};
 /// Runs `init` with the dumps of an example.
 fn init(folder: &Folder, example: &str) -> Run {
     let dumps = project().join(format!("examples/{example}/nodes"));
-    let mut dumps: Vec<_> = fs::read_dir(dumps)
-        .unwrap()
-        .map(|it| it.unwrap().path())
-        .collect();
+    let mut dumps: Vec<_> = fs::read_dir(dumps).unwrap().map(|it| it.unwrap().path()).collect();
     dumps.sort();
     let from = dumps.iter().map(|path| {
         let cluster = path.file_stem().unwrap().to_str().unwrap();
@@ -174,14 +171,8 @@ fn peers_made_by_hand_are_proposed_as_comments() {
     };
     let node = api_node(1, 1)["metadata"]["annotations"]["kilo.squat.ai/key"].clone();
     let endpoint = json!({ "endpoint": { "dnsOrIP": { "ip": "198.18.9.9" }, "port": 51820 } });
-    let laptop = || {
-        peer(
-            "laptop",
-            &key(1),
-            &["10.200.0.5/32"],
-            &json!({ "persistentKeepalive": 10 }),
-        )
-    };
+    let laptop =
+        || peer("laptop", &key(1), &["10.200.0.5/32"], &json!({ "persistentKeepalive": 10 }));
     let mut rendered = peer("prod--external.x", &key(9), &["10.200.0.9/32"], &json!({}));
     rendered["metadata"]["labels"] = json!({ "app.kubernetes.io/managed-by": "clustermesh" });
     let list =
@@ -190,21 +181,11 @@ fn peers_made_by_hand_are_proposed_as_comments() {
         "east-peers.json",
         list(&[
             laptop(),
-            peer(
-                "router",
-                &key(2),
-                &["192.168.78.0/24", "192.168.77.0/24"],
-                &endpoint,
-            ),
+            peer("router", &key(2), &["192.168.78.0/24", "192.168.77.0/24"], &endpoint),
             peer("node", node.as_str().unwrap(), &["10.9.0.0/24"], &json!({})),
             peer("moved", &key(3), &["10.200.0.6/32"], &json!({})),
             peer("inside", &key(4), &["10.1.7.0/24"], &json!({})),
-            peer(
-                "secret",
-                &key(5),
-                &["10.200.0.7/32"],
-                &json!({ "presharedKey": key(6) }),
-            ),
+            peer("secret", &key(5), &["10.200.0.7/32"], &json!({ "presharedKey": key(6) })),
             peer("laptop-2", &key(7), &["10.200.0.5/32"], &json!({})),
             peer("unread", "???", &["10.200.0.8/32"], &json!({})),
             rendered,
@@ -212,15 +193,9 @@ fn peers_made_by_hand_are_proposed_as_comments() {
     );
     folder.write(
         "west-peers.json",
-        list(&[
-            laptop(),
-            peer("moved", &key(3), &["10.200.0.16/32"], &json!({})),
-        ]),
+        list(&[laptop(), peer("moved", &key(3), &["10.200.0.16/32"], &json!({}))]),
     );
-    let peers = [
-        "--peers=east=east-peers.json",
-        "--peers=west=west-peers.json",
-    ];
+    let peers = ["--peers=east=east-peers.json", "--peers=west=west-peers.json"];
     let run = folder.run(&[&FROM[..], &peers[..]].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     let step = run.stdout.find("2. Decide").unwrap();
@@ -264,14 +239,8 @@ fn peers_made_by_hand_are_proposed_as_comments() {
     // The same Peers, under other names.
     assert_eq!(folder.run(&["render", "-q"]).code, 0);
     let run = folder.run(&["diff", "--peers", "east=east-peers.json"]);
-    assert_contains(
-        &run.stdout,
-        "laptop, which is now called mesh--external.laptop\n",
-    );
-    assert_contains(
-        &run.stdout,
-        "router, which is now called mesh--external.router\n",
-    );
+    assert_contains(&run.stdout, "laptop, which is now called mesh--external.laptop\n");
+    assert_contains(&run.stdout, "router, which is now called mesh--external.router\n");
 }
 
 /// Of entries that are refused together, the one goes that cannot stay anyway.
@@ -301,9 +270,7 @@ fn a_refused_peer_costs_no_other_its_entry() {
     let run = folder.run(&[&FROM[..], &["--peers=east=peers.json"]].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     let mesh = folder.read("mesh.yaml");
-    let lines = mesh
-        .lines()
-        .filter(|it| it.contains("  - name: ") || it.contains(" in east"));
+    let lines = mesh.lines().filter(|it| it.contains("  - name: ") || it.contains(" in east"));
     let lines: Vec<&str> = lines.skip(2).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
     #   - name: a
@@ -317,32 +284,19 @@ fn a_refused_peer_costs_no_other_its_entry() {
         "peers.json",
         json!({ "apiVersion": "v1", "kind": "List", "items": [] }).to_string(),
     );
-    let twice = [
-        &FROM[..],
-        &["--peers=east=peers.json", "--peers=east=peers.json"],
-    ]
-    .concat();
+    let twice = [&FROM[..], &["--peers=east=peers.json", "--peers=east=peers.json"]].concat();
     insta::assert_snapshot!(folder.run(&twice).stderr, @"error: --peers: `east` has more than one file; put all of its Peers into one");
 }
 
 #[test]
 fn every_example_can_be_proposed() {
-    for example in [
-        "quickstart",
-        "gitops",
-        "hub-and-spokes",
-        "multi-cloud-location",
-    ] {
+    for example in ["quickstart", "gitops", "hub-and-spokes", "multi-cloud-location"] {
         let folder = Folder::empty();
         let run = init(&folder, example);
         assert_eq!(run.code, 0, "{example}: {}", run.stderr);
         for command in ["validate", "render", "verify"] {
             let run = folder.run(&[command]);
-            assert_eq!(
-                run.code, 0,
-                "{example} {command}: {}{}",
-                run.stdout, run.stderr
-            );
+            assert_eq!(run.code, 0, "{example} {command}: {}{}", run.stdout, run.stderr);
         }
     }
 }
@@ -350,16 +304,8 @@ fn every_example_can_be_proposed() {
 #[test]
 fn files_that_exist_are_kept() {
     let folder = dumps([1, 2]);
-    folder.write(
-        "clustermesh.yaml",
-        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n",
-    );
-    assert_eq!(
-        folder
-            .run(&["snapshot", "east", "--from", "east.json"])
-            .code,
-        0
-    );
+    folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n");
+    assert_eq!(folder.run(&["snapshot", "east", "--from", "east.json"]).code, 0);
     folder.write("east.json", dump(3).to_string());
     let before = folder.read("snapshots/east.json");
     let run = folder.run(&FROM);
@@ -462,12 +408,8 @@ mod live {
         folder.run_with(&[("KUBECONFIG", "kubeconfig")], arguments)
     }
 
-    const CONTEXTS: [&str; 4] = [
-        "init",
-        "--context=east",
-        "--context=west=admin@west",
-        "--name=prod",
-    ];
+    const CONTEXTS: [&str; 4] =
+        ["init", "--context=east", "--context=west=admin@west", "--name=prod"];
 
     #[test]
     fn a_mesh_is_proposed_from_contexts() {
@@ -479,16 +421,11 @@ mod live {
         assert_eq!(written.code, 0, "{}", written.stderr);
         assert!(folder.read("mesh.yaml").contains("  name: prod\n"));
         let config = folder.read("clustermesh.yaml");
-        assert_contains(
-            &config,
-            "\nclusters:\n  west: { context: \"admin@west\" }\n",
-        );
+        assert_contains(&config, "\nclusters:\n  west: { context: \"admin@west\" }\n");
         // The contexts are those of the config from now on.
-        for command in [
-            &["snapshot", "--check"][..],
-            &["render"],
-            &["verify", "--fail-on", "warning"],
-        ] {
+        for command in
+            [&["snapshot", "--check"][..], &["render"], &["verify", "--fail-on", "warning"]]
+        {
             let run = run(&folder, command);
             assert_eq!(run.code, 0, "{command:?}: {}{}", run.stdout, run.stderr);
         }
@@ -504,8 +441,7 @@ mod live {
         let run = run(&folder, &CONTEXTS);
         assert_eq!((run.code, run.stdout.as_str()), (2, ""));
         assert!(
-            run.stderr
-                .starts_with("error[unauthorized]: west: could not be read"),
+            run.stderr.starts_with("error[unauthorized]: west: could not be read"),
             "{}",
             run.stderr
         );
@@ -565,19 +501,12 @@ mod live {
         let (folder, written) = taken_over(&json!([mesh()]));
         assert_eq!(written.code, 0, "{}", written.stderr);
         let text = folder.read("mesh.yaml");
-        assert!(
-            text.starts_with("# The ClusterMesh objects of the operator"),
-            "{text}"
-        );
+        assert!(text.starts_with("# The ClusterMesh objects of the operator"), "{text}");
         let mut expected = mesh();
         expected.as_object_mut().unwrap().remove("status");
         expected["metadata"] = json!({ "name": "prod", "namespace": "operator" });
         assert_eq!(serde_yaml::from_str::<Value>(&text).unwrap(), expected);
-        assert!(
-            written
-                .stdout
-                .contains("1. Before you apply anything, scale the operator down")
-        );
+        assert!(written.stdout.contains("1. Before you apply anything, scale the operator down"));
         for command in ["render", "verify"] {
             let run = folder.run(&[command]);
             assert_eq!(run.code, 0, "{command}: {}{}", run.stdout, run.stderr);
@@ -600,9 +529,7 @@ mod live {
         // The list is refused.
         let nodes = dump(2)["items"].as_array().unwrap().clone();
         let hub = Setup::nodes(&nodes);
-        let hub = hub
-            .fault(|_, _| Some(Answer::failure(403, "Forbidden", "no").into()))
-            .start();
+        let hub = hub.fault(|_, _| Some(Answer::failure(403, "Forbidden", "no").into())).start();
         let folder = Folder::empty();
         folder.write("kubeconfig", kubeconfig(&[Context::new("hub", &hub.url())]));
         let run = run(&folder, &OPERATOR);
@@ -612,10 +539,7 @@ mod live {
         ] {
             assert_contains(&run.stderr, part);
         }
-        assert_eq!(
-            (run.code, paths(&folder)),
-            (2, vec!["kubeconfig".to_owned()])
-        );
+        assert_eq!((run.code, paths(&folder)), (2, vec!["kubeconfig".to_owned()]));
     }
 }
 
@@ -633,10 +557,8 @@ fn networks_of_ipv6_are_proposed() {
                 json!(format!("fd01:{cluster}::{number}/64"));
             annotations["kilo.squat.ai/wireguard-ip"] =
                 json!(format!("fd02:{cluster}::{number}/64"));
-            let pods = [
-                format!("fd00:{cluster}:0:{number}::/64"),
-                format!("10.{cluster}.{number}.0/24"),
-            ];
+            let pods =
+                [format!("fd00:{cluster}:0:{number}::/64"), format!("10.{cluster}.{number}.0/24")];
             // Most nodes of `east` have IPv6 only.
             let families = if cluster == 1 { 1 } else { 2 };
             node["spec"] = json!({ "podCIDR": pods[0], "podCIDRs": pods[..families] });
@@ -652,9 +574,8 @@ fn networks_of_ipv6_are_proposed() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let mesh = folder.read("mesh.yaml");
     let fields = mesh.lines().map(str::trim_start);
-    let fields: Vec<&str> = fields
-        .filter(|it| it.contains("CIDR") && !it.starts_with('#'))
-        .collect();
+    let fields: Vec<&str> =
+        fields.filter(|it| it.contains("CIDR") && !it.starts_with('#')).collect();
     insta::assert_snapshot!(fields.join("\n"), @r#"
     podCIDRs: ["fd00:1::/48"]
     wireguardCIDR: fd02:1::/64
@@ -674,10 +595,8 @@ fn networks_of_ipv6_are_proposed() {
 /// The next run completes what a killed run has left, and removes its temporary files.
 #[test]
 fn a_killed_run_is_completed_by_the_next() {
-    let arguments: Vec<&str> = FROM
-        .into_iter()
-        .chain(["--gitops", "flux", "--ci", "github"])
-        .collect();
+    let arguments: Vec<&str> =
+        FROM.into_iter().chain(["--gitops", "flux", "--ci", "github"]).collect();
     let whole = dumps([1, 3]);
     let start = Instant::now();
     let run = whole.run(&arguments);

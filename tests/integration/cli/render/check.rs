@@ -9,10 +9,7 @@ fn says_nothing_of_a_clean_tree() {
     let folder = Folder::rendered();
     let before = folder.touches(".");
     let run = folder.run(&["render", "--check"]);
-    assert_eq!(
-        (run.code, run.stdout.as_str(), run.stderr.as_str()),
-        (0, "", "")
-    );
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (0, "", ""));
     assert_eq!(folder.touches("."), before);
 }
 
@@ -21,18 +18,10 @@ fn says_nothing_of_a_clean_tree() {
 fn warnings_that_fail_hide_no_difference() {
     let folder = Folder::rendered();
     folder.edit("snapshots/east.json", "\"10.1.1.0/24\"", "\"10.9.1.0/24\"");
-    for arguments in [
-        &["render", "--check"][..],
-        &["render", "--check", "--fail-on", "warning"],
-    ] {
+    for arguments in [&["render", "--check"][..], &["render", "--check", "--fail-on", "warning"]] {
         let run = folder.run(arguments);
         assert_eq!(run.code, 1, "{}", run.stderr);
-        assert!(
-            run.stdout
-                .contains("changed: rendered/west/prod--east.yaml\n"),
-            "{}",
-            run.stdout
-        );
+        assert!(run.stdout.contains("changed: rendered/west/prod--east.yaml\n"), "{}", run.stdout);
     }
 }
 
@@ -118,18 +107,8 @@ fn warns_but_is_clean() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let run = folder.run(&["render", "--check"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
-    assert!(
-        run.stderr
-            .starts_with("warning[duplicate-address]: east/n2"),
-        "{}",
-        run.stderr
-    );
-    assert_eq!(
-        folder
-            .run(&["render", "--check", "--fail-on", "warning"])
-            .code,
-        1
-    );
+    assert!(run.stderr.starts_with("warning[duplicate-address]: east/n2"), "{}", run.stderr);
+    assert_eq!(folder.run(&["render", "--check", "--fail-on", "warning"]).code, 1);
 }
 
 #[test]
@@ -142,19 +121,10 @@ fn still_cannot_read_what_is_unreadable() {
 /// Nothing shows which Peers such a file had, so the new ones are not counted as added.
 #[test]
 fn counts_no_peers_where_a_file_cannot_be_read() {
-    let (east, west) = (
-        "rendered/east/prod--west.yaml",
-        "rendered/west/prod--east.yaml",
-    );
+    let (east, west) = ("rendered/east/prod--west.yaml", "rendered/west/prod--east.yaml");
     let folder = Folder::rendered();
-    let (ours, edited) = (
-        folder.read(east),
-        folder.read(west).replace("51820", "51821"),
-    );
-    for broken in [
-        [ours.as_bytes(), &[0xff]].concat(),
-        [ours.as_bytes(), b"---\na: ["].concat(),
-    ] {
+    let (ours, edited) = (folder.read(east), folder.read(west).replace("51820", "51821"));
+    for broken in [[ours.as_bytes(), &[0xff]].concat(), [ours.as_bytes(), b"---\na: ["].concat()] {
         for flags in [&["render", "--check"][..], &["render"]] {
             fs::write(folder.path(east), &broken).unwrap();
             folder.write(west, &edited);
@@ -190,8 +160,5 @@ fn names_files_from_where_it_stands() {
         "--rendered",
         "../rendered",
     ]);
-    assert_eq!(
-        (run.code, run.stdout.as_str()),
-        (1, "missing: ../rendered/east/prod--west.yaml\n")
-    );
+    assert_eq!((run.code, run.stdout.as_str()), (1, "missing: ../rendered/east/prod--west.yaml\n"));
 }

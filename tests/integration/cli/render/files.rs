@@ -16,10 +16,7 @@ fn refusal(folder: &Folder, arguments: &[&str]) -> String {
 }
 
 fn huge(folder: &Folder, path: &str, bytes: u64) {
-    File::create(folder.path(path))
-        .unwrap()
-        .set_len(bytes)
-        .unwrap();
+    File::create(folder.path(path)).unwrap().set_len(bytes).unwrap();
 }
 
 fn pipe(folder: &Folder, path: &str) {

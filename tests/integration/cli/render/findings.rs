@@ -15,10 +15,7 @@ fn hidden(number: u8) -> Value {
 }
 
 fn without(mut node: Value, annotation: &str) -> Value {
-    node["annotations"]
-        .as_object_mut()
-        .unwrap()
-        .remove(annotation);
+    node["annotations"].as_object_mut().unwrap().remove(annotation);
     node
 }
 
@@ -114,11 +111,7 @@ fn no_flag_raises_the_severity_of_the_variable() {
         assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
     }
     let variable = [("CLUSTERMESH_FAIL_ON", "none")];
-    assert_eq!(
-        folder.run_with(&variable, &["explain"]).code,
-        0,
-        "it has no such flag"
-    );
+    assert_eq!(folder.run_with(&variable, &["explain"]).code, 0, "it has no such flag");
     insta::assert_snapshot!(run("none", &["--fail-on", "error"]).stderr, @"
     error: `CLUSTERMESH_FAIL_ON` must be `error`, `warning` or `notice`
 
@@ -152,17 +145,9 @@ fn fails_on_a_warning_about_a_mesh_if_asked_to() {
 fn tells_four_alike_in_full() {
     let folder = Folder::mesh();
     let silent = |number| without(node(1, number), SILENT);
-    folder.keep(
-        "east",
-        &[node(1, 1), silent(2), silent(3), silent(4), silent(5)],
-    );
+    folder.keep("east", &[node(1, 1), silent(2), silent(3), silent(4), silent(5)]);
     let run = folder.run(&["render"]);
-    assert_eq!(
-        run.stderr
-            .matches("warning[missing-wireguard-ip]: east/")
-            .count(),
-        4
-    );
+    assert_eq!(run.stderr.matches("warning[missing-wireguard-ip]: east/").count(), 4);
     assert!(!run.stderr.contains("like these"), "{}", run.stderr);
 }
 
@@ -224,11 +209,7 @@ fn warns_of_who_roams() {
     let folder = Folder::mesh();
     let silent = without(hidden(1), "kilo.squat.ai/persistent-keepalive");
     folder.keep("east", &[silent]);
-    folder.edit(
-        "mesh.yaml",
-        "- name: east",
-        "- name: east\n      persistentKeepalive: 25",
-    );
+    folder.edit("mesh.yaml", "- name: east", "- name: east\n      persistentKeepalive: 25");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
@@ -271,10 +252,7 @@ fn points_at_a_declaration_that_all_locations_contradict() {
     folder.edit("snapshots/west.json", "\"full\"", "\"location\"");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(
-        run.stderr
-            .contains("error[contradicted-declaration]: west: ")
-    );
+    assert!(run.stderr.contains("error[contradicted-declaration]: west: "));
     assert!(!folder.path("rendered").exists());
 }
 
@@ -323,10 +301,7 @@ fn what_different_families_leave_out_is_listed_with_them() {
         run.stdout
     };
     let concise = report(&folder, "concise");
-    let errors: Vec<&str> = concise
-        .lines()
-        .filter(|it| it.contains(": error["))
-        .collect();
+    let errors: Vec<&str> = concise.lines().filter(|it| it.contains(": error[")).collect();
     insta::assert_snapshot!(errors.join("\n"), @"mesh.yaml:7:13: error[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply (4 other findings follow from it)");
     for rule in ["silent-cluster", "empty-target"] {
         assert!(!concise.contains(rule), "{concise}");
@@ -349,10 +324,6 @@ fn what_different_families_leave_out_is_listed_with_them() {
         "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules: { different-families: { level: off, reason: x } }\n",
     );
     let concise = report(&folder, "concise");
-    assert_eq!(
-        concise.matches(": error[silent-cluster]").count(),
-        2,
-        "{concise}"
-    );
+    assert_eq!(concise.matches(": error[silent-cluster]").count(), 2, "{concise}");
     assert!(!concise.contains("check that Kilo runs"), "{concise}");
 }

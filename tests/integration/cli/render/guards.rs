@@ -57,10 +57,7 @@ fn an_unfinished_merge_hides_no_loss() {
     for target in ["north", "west"] {
         let path = format!("rendered/{target}/prod--east.yaml");
         let text = folder.read(&path);
-        folder.write(
-            &path,
-            format!("<<<<<<< HEAD\n{text}=======\n>>>>>>> other\n"),
-        );
+        folder.write(&path, format!("<<<<<<< HEAD\n{text}=======\n>>>>>>> other\n"));
     }
     let refused = refusal(&folder, &[]);
     assert_contains(&refused, "error[blocked-file]: north: ");
@@ -101,10 +98,7 @@ fn asks_for_every_block_of_its_own() {
     let report = refusal(&folder, &["--allow-empty", "west/east"]);
     assert_contains(&report, "--allow-empty north/east`\n");
     refusal(&folder, &["--allow-empty", "east"]);
-    refusal(
-        &folder,
-        &["--allow-empty", "west/east", "--allow-empty", "north/west"],
-    );
+    refusal(&folder, &["--allow-empty", "west/east", "--allow-empty", "north/west"]);
 }
 
 #[test]
@@ -167,10 +161,7 @@ fn keeps_the_name_of_a_mesh() {
     help: restore the old name; if the mesh should be renamed, run `clustermesh render --allow-empty '*/prod'`
     ");
     for flag in ["west", "*/net", "west/prod", "*/east"] {
-        assert_contains(
-            &refusal(&folder, &["--allow-empty", flag]),
-            "error[renamed-mesh]",
-        );
+        assert_contains(&refusal(&folder, &["--allow-empty", flag]), "error[renamed-mesh]");
     }
     let run = folder.run(&["validate"]);
     assert_eq!(run.code, 1);
@@ -279,10 +270,7 @@ help: correct what is reported about its nodes; if it should have no Peers, run 
     assert_eq!(check.code, 1);
     assert!(check.stderr.starts_with(error), "{}", check.stderr);
     // Neither a flag for others nor the config lifts it.
-    refusal(
-        &folder,
-        &["--allow-empty", "*/west", "--allow-empty", "east"],
-    );
+    refusal(&folder, &["--allow-empty", "*/west", "--allow-empty", "east"]);
     folder.write(
         "clustermesh.yaml",
         "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules:\n  \
@@ -294,12 +282,7 @@ help: correct what is reported about its nodes; if it should have no Peers, run 
 #[test]
 fn the_tree_shows_that_a_cluster_without_peers_was_accepted() {
     let folder = portless();
-    assert_eq!(
-        folder
-            .run(&["render", "--check", "--allow-empty", "*/east"])
-            .code,
-        1
-    );
+    assert_eq!(folder.run(&["render", "--check", "--allow-empty", "*/east"]).code, 1);
     allowed(&folder, &["*/east"]);
     assert!(folder.path("rendered/east/kustomization.yaml").exists());
     for arguments in [["render", "--check"].as_slice(), &["validate"], &["render"]] {
@@ -342,17 +325,9 @@ fn takes_away(accepted: &str, east: [&str; 2]) {
     }
     folder.keep("east", &labelled);
     let wireguard = "      wireguardCIDR: 10.101.0.0/24\n";
-    folder.edit(
-        "mesh.yaml",
-        wireguard,
-        &format!("{wireguard}      {}\n", east[0]),
-    );
+    folder.edit("mesh.yaml", wireguard, &format!("{wireguard}      {}\n", east[0]));
     let last = "      wireguardCIDR: 10.103.0.0/24\n";
-    folder.edit(
-        "mesh.yaml",
-        last,
-        &format!("{last}      acceptedNetworks: [{accepted}]\n"),
-    );
+    folder.edit("mesh.yaml", last, &format!("{last}      acceptedNetworks: [{accepted}]\n"));
     allowed(&folder, &[]);
     assert!(folder.path("rendered/west/prod--east.yaml").exists());
     folder.edit("mesh.yaml", east[0], east[1]);
@@ -424,12 +399,7 @@ fn lets_go_of_everything() {
     ");
     assert_eq!(folder.tree(), [""; 0]);
     let check = folder.run(&["render", "--check"]);
-    assert_eq!(
-        (check.code, check.stdout.as_str()),
-        (0, ""),
-        "{}",
-        check.stderr
-    );
+    assert_eq!((check.code, check.stdout.as_str()), (0, ""), "{}", check.stderr);
 }
 
 #[test]
@@ -455,8 +425,5 @@ fn keeps_what_it_cannot_read_any_more() {
     let text = format!("{}kind: Peer\nmetadata: [\n", crate::cli::HEADER);
     folder.write("rendered/west/prod--south.yaml", text);
     let report = refusal(&folder, &[]);
-    assert_contains(
-        &report,
-        "prod--south: its only Peer would be removed from west",
-    );
+    assert_contains(&report, "prod--south: its only Peer would be removed from west");
 }

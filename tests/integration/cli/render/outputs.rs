@@ -20,10 +20,7 @@ sources:
 fn folder() -> Folder {
     let folder = Folder::mesh();
     folder.write("templates/app.yaml", APPLICATION);
-    configure(
-        &folder,
-        "- { template: templates/app.yaml, path: 'apps/{{ target.name }}.yaml' }",
-    );
+    configure(&folder, "- { template: templates/app.yaml, path: 'apps/{{ target.name }}.yaml' }");
     folder
 }
 
@@ -48,11 +45,7 @@ fn are_written_with_the_tree_and_kept_up_to_date() {
     assert_contains(&run.stdout, "missing: apps/west.yaml\n");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(
-        run.stderr.ends_with("outputs: 3 written\n"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.ends_with("outputs: 3 written\n"), "{}", run.stderr);
     insta::assert_snapshot!(folder.read("apps/west.yaml"), @r"
     name: mesh-west
     path: rendered/west
@@ -63,10 +56,7 @@ fn are_written_with_the_tree_and_kept_up_to_date() {
     ");
     let record = folder.read("rendered/.clustermesh-outputs");
     let listed: Vec<&str> = record.lines().skip(1).map(|it| &it[66..]).collect();
-    assert_eq!(
-        listed,
-        ["apps/east.yaml", "apps/north.yaml", "apps/west.yaml"]
-    );
+    assert_eq!(listed, ["apps/east.yaml", "apps/north.yaml", "apps/west.yaml"]);
     assert_eq!(folder.run(&["render", "--check"]).code, 0);
     assert_eq!(folder.run(&["validate", "--fail-on", "warning"]).code, 0);
     let before = folder.touches(".");
@@ -88,11 +78,7 @@ fn are_written_with_the_tree_and_kept_up_to_date() {
         "- { template: templates/app.yaml, path: 'flux/{{ target.name }}/app.yaml' }",
     );
     let run = folder.run(&["render"]);
-    assert!(
-        run.stderr.ends_with("outputs: 3 written, 3 removed\n"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.ends_with("outputs: 3 written, 3 removed\n"), "{}", run.stderr);
     assert!(!folder.path("apps").exists());
     // None at all.
     configure(&folder, "  []");
@@ -194,15 +180,9 @@ fn lead_nowhere_else() {
         "apps/all.yaml",
     ];
     for path in paths {
-        configure(
-            &folder,
-            &format!("- {{ template: templates/app.yaml, path: '{path}' }}"),
-        );
+        configure(&folder, &format!("- {{ template: templates/app.yaml, path: '{path}' }}"));
         let refused = refusal(&folder);
-        assert!(
-            refused.starts_with("error[invalid-output]: "),
-            "{path}: {refused}"
-        );
+        assert!(refused.starts_with("error[invalid-output]: "), "{path}: {refused}");
     }
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
 }
@@ -212,11 +192,7 @@ fn templates_come_from_the_repository() {
     let folder = folder();
     let outside = tempfile::TempDir::new().unwrap();
     fs::write(outside.path().join("secret.yaml"), "password: hunter2\n").unwrap();
-    symlink(
-        outside.path().join("secret.yaml"),
-        folder.path("templates/link.yaml"),
-    )
-    .unwrap();
+    symlink(outside.path().join("secret.yaml"), folder.path("templates/link.yaml")).unwrap();
     folder.write(".env", "hunter2\n");
     symlink("../.env", folder.path("templates/hidden.yaml")).unwrap();
     folder.write(".git/config", "hunter2\n");
@@ -241,10 +217,7 @@ fn templates_come_from_the_repository() {
             let run = folder.run(command);
             assert_eq!(run.code, 1, "{template}: {}", run.stderr);
             let said = format!("{}{}", run.stdout, run.stderr);
-            assert!(
-                said.contains("invalid-output") && !said.contains("hunter2"),
-                "{said}"
-            );
+            assert!(said.contains("invalid-output") && !said.contains("hunter2"), "{said}");
         }
         assert_eq!(folder.touches("."), before);
     }
@@ -252,10 +225,7 @@ fn templates_come_from_the_repository() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     // An include beside the template is fine.
     folder.write("templates/include.yaml", "{% include 'app.yaml' %}");
-    configure(
-        &folder,
-        "- { template: templates/include.yaml, path: '{{ target.name }}.yaml' }",
-    );
+    configure(&folder, "- { template: templates/include.yaml, path: '{{ target.name }}.yaml' }");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(folder.read("west.yaml").contains("peers: 4\n"));
@@ -267,10 +237,7 @@ fn a_wrong_template_stops_everything() {
     for (template, problem) in [
         ("a: {{ target.nam }}", "line 1: `target.nam` is undefined"),
         ("a: {{ nothing }}", "line 1: `nothing` is undefined"),
-        (
-            "a: x-{{ target.name }}",
-            "line 1 of the result: a value is only a part of a text",
-        ),
+        ("a: x-{{ target.name }}", "line 1 of the result: a value is only a part of a text"),
         ("a: {% if %}", "line 1: syntax error"),
         ("a: [", "the result is not valid YAML"),
         (
@@ -289,13 +256,7 @@ fn a_wrong_template_stops_everything() {
 fn a_config_can_lie_in_a_hidden_folder() {
     let folder = folder();
     fs::create_dir(folder.path(".deploy")).unwrap();
-    for name in [
-        "clustermesh.yaml",
-        "mesh.yaml",
-        "snapshots",
-        "rendered",
-        "templates",
-    ] {
+    for name in ["clustermesh.yaml", "mesh.yaml", "snapshots", "rendered", "templates"] {
         if folder.path(name).exists() {
             fs::rename(folder.path(name), folder.path(&format!(".deploy/{name}"))).unwrap();
         }
@@ -363,17 +324,9 @@ fn a_hostile_template_ends_in_an_error() {
     ];
     for template in templates {
         folder.write("templates/app.yaml", &template);
-        for command in [
-            &["render"][..],
-            &["template", "templates/app.yaml", "--target", "west"],
-        ] {
+        for command in [&["render"][..], &["template", "templates/app.yaml", "--target", "west"]] {
             let run = folder.run(command);
-            assert!(
-                (0..=2).contains(&run.code),
-                "{}: {}",
-                &template[..20],
-                run.stderr
-            );
+            assert!((0..=2).contains(&run.code), "{}: {}", &template[..20], run.stderr);
         }
     }
 }
@@ -400,10 +353,7 @@ fn a_damaged_record_stops_everything() {
     let digest = "0".repeat(64);
     for path in ["../x", "/etc/passwd", ".git/config"] {
         let header = crate::cli::HEADER;
-        folder.write(
-            "rendered/.clustermesh-outputs",
-            format!("{header}\n{digest}  {path}\n"),
-        );
+        folder.write("rendered/.clustermesh-outputs", format!("{header}\n{digest}  {path}\n"));
         assert!(refusal(&folder).ends_with("line 2 is invalid"), "{path}");
     }
 }
@@ -411,14 +361,7 @@ fn a_damaged_record_stops_everything() {
 #[test]
 fn a_template_can_be_tried() {
     let folder = folder();
-    let names = [
-        "apiVersion",
-        "kind",
-        "target",
-        "targets",
-        "meshes",
-        "clusters",
-    ];
+    let names = ["apiVersion", "kind", "target", "targets", "meshes", "clusters"];
     let fields = names.map(|it| format!("\"{it}\": {{{{ {it} }}}}"));
     folder.write("values.json", format!("{{{}}}", fields.join(", ")));
     let run = folder.run(&["template", "values.json", "--target", "west"]);
@@ -426,24 +369,12 @@ fn a_template_can_be_tried() {
     assert_eq!(values["target"]["name"], "west");
     let schema = folder.run(&["schema", "template-context"]);
     let schema = schema.json();
-    assert_eq!(
-        crate::support::json_schema::violations(&schema, &values),
-        Vec::<String>::new()
-    );
+    assert_eq!(crate::support::json_schema::violations(&schema, &values), Vec::<String>::new());
     let run = folder.run(&["template", "templates/app.yaml", "--target", "west"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(
-        run.stdout.starts_with("name: mesh-west\n"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.starts_with("name: mesh-west\n"), "{}", run.stdout);
     let run = folder.run_with_input(&["template", "-"], "{{ targets | length }}\n");
-    assert_eq!(
-        (run.code, run.stdout.as_str()),
-        (0, "3\n"),
-        "{}",
-        run.stderr
-    );
+    assert_eq!((run.code, run.stdout.as_str()), (0, "3\n"), "{}", run.stderr);
     let run = folder.run(&["template", "templates/app.yaml"]);
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"error: templates/app.yaml: line 1: `target` is undefined");
@@ -477,10 +408,7 @@ fn hostile_names_stay_data() {
     let mut snapshot: serde_json::Value =
         serde_json::from_str(&folder.read("snapshots/west.json")).unwrap();
     snapshot["nodes"][0]["labels"] = labels.clone().into();
-    folder.write(
-        "snapshots/west.json",
-        serde_json::to_string_pretty(&snapshot).unwrap(),
-    );
+    folder.write("snapshots/west.json", serde_json::to_string_pretty(&snapshot).unwrap());
     for name in ["labels.yaml", "labels.json"] {
         let is_json = name.ends_with("json");
         let text = "{% for it in clusters %}{% if it.name == 'west' %}{{ it.nodes[0].labels }}{% endif %}{% endfor %}";
@@ -488,17 +416,9 @@ fn hostile_names_stay_data() {
         let run = folder.run(&["template", name]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(!run.stdout.contains(['\n', '\u{202e}']), "{}", run.stdout);
-        let read: serde_json::Value = if is_json {
-            run.json()
-        } else {
-            serde_yaml::from_str(&run.stdout).unwrap()
-        };
-        assert_eq!(
-            read,
-            serde_json::Value::Object(labels.clone()),
-            "{}",
-            run.stdout
-        );
+        let read: serde_json::Value =
+            if is_json { run.json() } else { serde_yaml::from_str(&run.stdout).unwrap() };
+        assert_eq!(read, serde_json::Value::Object(labels.clone()), "{}", run.stdout);
     }
     folder.write(
         "labels.txt",
@@ -511,13 +431,7 @@ fn hostile_names_stay_data() {
 
 #[test]
 fn a_long_name_of_a_node_is_whole_and_its_location_is_known() {
-    let long = [
-        "n".repeat(60),
-        "n".repeat(60),
-        "n".repeat(60),
-        "n".repeat(60),
-    ]
-    .join(".");
+    let long = ["n".repeat(60), "n".repeat(60), "n".repeat(60), "n".repeat(60)].join(".");
     let folder = Folder::mesh();
     let mut node = node(3, 1);
     node["name"] = long.as_str().into();
@@ -528,10 +442,7 @@ fn a_long_name_of_a_node_is_whole_and_its_location_is_known() {
         "templates/nodes.txt",
         "{% for source in target.sources %}{% for it in source.segments %}{{ it.node }} {{ it.location }}\n{% endfor %}{% endfor %}",
     );
-    configure(
-        &folder,
-        "- { template: templates/nodes.txt, path: 'nodes/{{ target.name }}.txt' }",
-    );
+    configure(&folder, "- { template: templates/nodes.txt, path: 'nodes/{{ target.name }}.txt' }");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_contains(&folder.read("nodes/east.txt"), &format!("{long} rack\n"));

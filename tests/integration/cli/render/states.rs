@@ -43,10 +43,7 @@ fn a_cluster_that_joins_has_an_empty_folder_and_no_findings() {
     ");
     assert_eq!(folder.tree(), WITHOUT_NORTH);
     let kustomization = folder.read("rendered/north/kustomization.yaml");
-    assert!(
-        kustomization.ends_with("resources: []\n"),
-        "{kustomization}"
-    );
+    assert!(kustomization.ends_with("resources: []\n"), "{kustomization}");
     for arguments in [
         ["render", "--check", "--fail-on", "warning"].as_slice(),
         &["validate", "--fail-on", "warning"],
@@ -126,39 +123,21 @@ fn the_ranges_of_a_cluster_that_joins_or_leaves_are_reserved() {
 #[test]
 fn the_nodes_of_a_cluster_that_joins_are_checked_and_stop_nobody() {
     let folder = Folder::rendered();
-    let run = folder.run(&[
-        "render",
-        "--allow-empty",
-        "north",
-        "--allow-empty",
-        "*/north",
-    ]);
+    let run = folder.run(&["render", "--allow-empty", "north", "--allow-empty", "*/north"]);
     assert_eq!(run.code, 0);
     let mut strange = node(2, 1);
     strange["podCIDRs"] = json!(["10.99.1.0/24"]);
     folder.keep("north", &[strange]);
     assert_eq!(folder.run(&["validate"]).code, 1, "a joined one fails");
     set(&folder, "north", "Joining");
-    let report = folder.run(&[
-        "render",
-        "--allow-empty",
-        "north",
-        "--allow-empty",
-        "*/north",
-    ]);
+    let report = folder.run(&["render", "--allow-empty", "north", "--allow-empty", "*/north"]);
     assert_eq!(report.code, 0, "{}", report.stderr);
     assert!(
-        report
-            .stderr
-            .contains("warning[contradicted-declaration]: north"),
+        report.stderr.contains("warning[contradicted-declaration]: north"),
         "{}",
         report.stderr
     );
-    assert!(
-        !report.stderr.contains("silent-cluster"),
-        "{}",
-        report.stderr
-    );
+    assert!(!report.stderr.contains("silent-cluster"), "{}", report.stderr);
 }
 
 #[test]
@@ -248,11 +227,7 @@ fn the_word_for_one_cluster_is_none_for_others() {
     folder.keep("east", &[unreachable]);
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
-    let lost: Vec<&str> = run
-        .stderr
-        .lines()
-        .filter(|it| it.starts_with("error"))
-        .collect();
+    let lost: Vec<&str> = run.stderr.lines().filter(|it| it.starts_with("error")).collect();
     let expected = [
         "error[empty-target]: west: would have no Peers from east",
         "error[lost-source]: east: all 2 Peers would be removed from west",
@@ -268,11 +243,7 @@ fn the_last_pair_parts_without_a_flag() {
     set(&folder, "north", "Leaving");
     set(&folder, "west", "Leaving");
     let report = succeeds(&folder, &["render"]);
-    assert_eq!(
-        report.matches("notice[leaving-cluster]").count(),
-        3,
-        "{report}"
-    );
+    assert_eq!(report.matches("notice[leaving-cluster]").count(), 3, "{report}");
     for arguments in [
         ["render", "--check", "--fail-on", "warning"].as_slice(),
         &["validate", "--fail-on", "warning"],
@@ -288,12 +259,7 @@ fn without_a_tree_a_cluster_that_leaves_is_printed_without_peers() {
     let folder = Folder::mesh();
     set(&folder, "north", "Leaving");
     let run = folder.run(&["render", "--target", "north"]);
-    assert_eq!(
-        (run.code, run.stdout.as_str()),
-        (0, HEADER),
-        "{}",
-        run.stderr
-    );
+    assert_eq!((run.code, run.stdout.as_str()), (0, HEADER), "{}", run.stderr);
     let run = folder.run(&["render", "--target", "east"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(!run.stdout.contains("prod--north"), "{}", run.stdout);

@@ -18,9 +18,7 @@ fn prints_peers_and_nothing_else() {
     let run = folder.run(&WEST);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let documents = serde_yaml::Deserializer::from_str(&run.stdout);
-    let peers: Vec<Value> = documents
-        .map(|it| Value::deserialize(it).unwrap())
-        .collect();
+    let peers: Vec<Value> = documents.map(|it| Value::deserialize(it).unwrap()).collect();
     let names: Vec<&str> = peers
         .iter()
         .map(|peer| {
@@ -28,12 +26,7 @@ fn prints_peers_and_nothing_else() {
             peer["metadata"]["name"].as_str().unwrap()
         })
         .collect();
-    let expected = [
-        "prod--east--n1",
-        "prod--east--n2",
-        "prod--north--n1",
-        "prod--north--n2",
-    ];
+    let expected = ["prod--east--n1", "prod--east--n2", "prod--north--n1", "prod--north--n2"];
     assert_eq!(names, expected);
     assert!(!folder.path("rendered").exists());
 }
@@ -56,12 +49,7 @@ fn keeps_talk_apart() {
     folder.edit("snapshots/west.json", "10.103.0.2/24", "10.103.0.1/24");
     let run = folder.run(&WEST);
     assert_eq!((run.code, run.stdout), (0, quiet));
-    assert!(
-        run.stderr
-            .starts_with("warning[duplicate-address]: west/n2"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.starts_with("warning[duplicate-address]: west/n2"), "{}", run.stderr);
 }
 
 #[test]
@@ -112,9 +100,7 @@ fn prints_no_empty_target_unless_allowed() {
     let run = folder.run(&[WEST.as_slice(), &["--allow-empty", "west"]].concat());
     assert_eq!(run.code, 0);
     let documents = serde_yaml::Deserializer::from_str(&run.stdout);
-    let peers: Vec<Value> = documents
-        .map(|it| Value::deserialize(it).unwrap())
-        .collect();
+    let peers: Vec<Value> = documents.map(|it| Value::deserialize(it).unwrap()).collect();
     assert!(peers.iter().all(Value::is_null), "{peers:?}");
 }
 
@@ -137,10 +123,7 @@ fn refusal(folder: &Folder, flags: &[&str]) -> String {
 fn printed(folder: &Folder, flags: &[&str]) -> Vec<String> {
     let run = folder.run(&[&WEST, flags].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let names = run
-        .stdout
-        .lines()
-        .filter_map(|it| it.strip_prefix("  name: "));
+    let names = run.stdout.lines().filter_map(|it| it.strip_prefix("  name: "));
     names.map(str::to_owned).collect()
 }
 
@@ -210,12 +193,7 @@ fn without_a_tree_a_partial_loss_is_a_warning() {
     folder.edit("snapshots/east.json", "10.101.0.2/24", "10.101.0.1/24");
     let run = folder.run(&WEST);
     assert_eq!(run.code, 0);
-    assert!(
-        run.stderr
-            .starts_with("warning[duplicate-address]: east/n2"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.starts_with("warning[duplicate-address]: east/n2"), "{}", run.stderr);
 }
 
 #[test]

@@ -19,9 +19,7 @@ fn rules(folder: &Folder) -> Vec<String> {
     let run = folder.run(&["validate", "--output", "json"]);
     let report = run.json();
     let findings = report["findings"].as_array().unwrap().iter();
-    findings
-        .map(|it| it["rule"].as_str().unwrap().to_owned())
-        .collect()
+    findings.map(|it| it["rule"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The findings that a run prints for a person, as codes.
@@ -114,10 +112,7 @@ fn an_anchor_that_moves_is_reported() {
     folder.edit("mesh.yaml", "10.201.0.0/16\n", &anchors("[n1, a]"));
     folder.keep("east", &[node(1, 2)]);
     let (_, text) = validate(&folder);
-    assert_contains(
-        &text,
-        "n1 to prod--east--n2 (targets north, west), which the mesh does not",
-    );
+    assert_contains(&text, "n1 to prod--east--n2 (targets north, west), which the mesh does not");
     folder.edit("mesh.yaml", "[n1, a]", "[n2, n1]");
     folder.keep("east", &[node(1, 1), node(1, 2)]);
     insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: notice[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--n2 (targets north, west), as set in `anchors`");
@@ -141,18 +136,8 @@ fn validate_and_render_tell_the_same() {
     let render = folder.run(&["render"]);
     assert_eq!((render.code, report(&render.stderr)), (1, expected));
     let help = "run `clustermesh render --allow-empty north --allow-empty '*/north'`\n";
-    assert!(
-        run.stdout.contains(help) && render.stderr.contains(help),
-        "{}",
-        run.stdout
-    );
-    let allowed = [
-        "render",
-        "--allow-empty",
-        "north",
-        "--allow-empty",
-        "*/north",
-    ];
+    assert!(run.stdout.contains(help) && render.stderr.contains(help), "{}", run.stdout);
+    let allowed = ["render", "--allow-empty", "north", "--allow-empty", "*/north"];
     assert_eq!(folder.run(&allowed).code, 0);
     assert_eq!(rules(&folder), ["stray-manifest", "unused-snapshot"]);
 }
@@ -164,10 +149,7 @@ fn a_loss_goes_by_the_limits() {
     assert_eq!(rules(&folder), ["shrunk-source"]);
     let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
     for limit in ["lostPeers: 3", "lostPeersPercent: 50"] {
-        folder.write(
-            "clustermesh.yaml",
-            format!("{config}limits: {{ {limit} }}\n"),
-        );
+        folder.write("clustermesh.yaml", format!("{config}limits: {{ {limit} }}\n"));
         assert_eq!(rules(&folder), [""; 0], "{limit}");
     }
 }
@@ -183,31 +165,14 @@ fn an_expected_loss_is_silenced_by_cluster_node_and_level() {
     let said = |fields: &str| {
         let config = format!("apiVersion: kilo-clustermesh.io/v1\nkind: Config\n{fields}\n");
         folder.write("clustermesh.yaml", config);
-        (
-            rules(&folder),
-            folder
-                .run(&["render", "--check", "--fail-on", "warning"])
-                .stderr,
-        )
+        (rules(&folder), folder.run(&["render", "--check", "--fail-on", "warning"]).stderr)
     };
     let ignore = |rest: &str| said(&format!("ignore: [{{ {rest}, reason: x }}]")).0;
-    assert_eq!(
-        ignore("rule: shrunk-source, cluster: east"),
-        ["changed-key"]
-    );
-    assert_eq!(
-        ignore("rule: changed-key, cluster: east, node: n2"),
-        ["shrunk-source"]
-    );
+    assert_eq!(ignore("rule: shrunk-source, cluster: east"), ["changed-key"]);
+    assert_eq!(ignore("rule: changed-key, cluster: east, node: n2"), ["shrunk-source"]);
     let other = ["shrunk-source", "unused-ignore", "changed-key"];
-    assert_eq!(
-        ignore("rule: shrunk-source, cluster: west").len(),
-        other.len()
-    );
-    assert_eq!(
-        said("rules: { shrunk-source: { level: notice } }").0.len(),
-        2
-    );
+    assert_eq!(ignore("rule: shrunk-source, cluster: west").len(), other.len());
+    assert_eq!(said("rules: { shrunk-source: { level: notice } }").0.len(), 2);
     fs::remove_file(folder.path("clustermesh.yaml")).unwrap();
     assert_eq!(folder.run(&["render", "--fail-on", "warning"]).code, 1);
     said("rules: { shrunk-source: { level: notice } }");
@@ -218,10 +183,9 @@ fn an_expected_loss_is_silenced_by_cluster_node_and_level() {
 fn a_guard_is_silenced_by_its_flag_alone() {
     let folder = Folder::rendered();
     let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
-    for field in [
-        "rules: { lost-target: { level: notice } }",
-        "ignore: [{ rule: lost-source, reason: x }]",
-    ] {
+    for field in
+        ["rules: { lost-target: { level: notice } }", "ignore: [{ rule: lost-source, reason: x }]"]
+    {
         folder.write("clustermesh.yaml", format!("{config}{field}\n"));
         let run = folder.run(&["validate"]);
         assert_eq!(run.code, 1);
@@ -251,11 +215,7 @@ fn an_edit_is_reported_until_it_is_overwritten() {
 #[test]
 fn what_is_only_out_of_date_is_not_edited() {
     let folder = Folder::rendered();
-    folder.edit(
-        "mesh.yaml",
-        "10.1.0.0/16]",
-        "10.1.0.0/16]\n      serviceCIDR: 10.111.0.0/16",
-    );
+    folder.edit("mesh.yaml", "10.1.0.0/16]", "10.1.0.0/16]\n      serviceCIDR: 10.111.0.0/16");
     assert_eq!(validate(&folder), (0, String::new()));
     assert_eq!(folder.run(&["render", "--check"]).code, 1);
 }
@@ -264,21 +224,12 @@ fn what_is_only_out_of_date_is_not_edited() {
 fn tells_what_flux_and_argo_cd_would_choke_on() {
     let folder = Folder::rendered();
     let peers = folder.read("rendered/west/prod--east.yaml");
-    folder.write(
-        "rendered/east/prod--west.yaml",
-        peers.replace("name: prod", "name: ${X}"),
-    );
-    folder.write(
-        "rendered/north/copy.yaml",
-        folder.read("rendered/north/prod--east.yaml"),
-    );
+    folder.write("rendered/east/prod--west.yaml", peers.replace("name: prod", "name: ${X}"));
+    folder.write("rendered/north/copy.yaml", folder.read("rendered/north/prod--east.yaml"));
     folder.write("rendered/north/empty.yaml", HEADER);
     folder.write("rendered/north/Kustomization", "resources: []\n");
     folder.write("rendered/west/prod--east.yaml", peers.replace('\n', "\r\n"));
-    folder.write(
-        "rendered/west/prod--north.yaml",
-        format!("{HEADER}<<<<<<< ours\n"),
-    );
+    folder.write("rendered/west/prod--north.yaml", format!("{HEADER}<<<<<<< ours\n"));
     folder.write("rendered/west/deep/more.yaml", "x");
     folder.write("rendered/.gitkeep", "");
     let (code, text) = validate(&folder);
@@ -325,27 +276,12 @@ fn hostile_files_are_reported_and_harm_nobody() {
         laughs.push_str(&[&format!("a{i}: &a{i} "), "[", alias.as_str(), "]\n"].concat());
     }
     folder.write("rendered/east/laughs.yaml", &laughs);
-    folder.write(
-        "rendered/east/deep.yaml",
-        format!("{HEADER}{}", "[".repeat(200_000)),
-    );
-    folder.write(
-        "rendered/east/many.yaml",
-        format!("{HEADER}{}", "---\n".repeat(300_000)),
-    );
-    folder.write(
-        "rendered/east/bytes.yaml",
-        [HEADER.as_bytes(), b"\xff\x00\x1b[2J"].concat(),
-    );
+    folder.write("rendered/east/deep.yaml", format!("{HEADER}{}", "[".repeat(200_000)));
+    folder.write("rendered/east/many.yaml", format!("{HEADER}{}", "---\n".repeat(300_000)));
+    folder.write("rendered/east/bytes.yaml", [HEADER.as_bytes(), b"\xff\x00\x1b[2J"].concat());
     let name = "  name: \"a\\e[2J\\u202e\"\n  labels: { kilo-clustermesh.io/source-cluster: \"\\e]0;x\" }\n";
-    folder.write(
-        "rendered/east/escape.yaml",
-        format!("{HEADER}kind: Peer\nmetadata:\n{name}"),
-    );
-    folder.write(
-        "rendered/a\u{1b}[2J/b.yaml",
-        format!("{HEADER}kind: Peer\nmetadata:\n{name}"),
-    );
+    folder.write("rendered/east/escape.yaml", format!("{HEADER}kind: Peer\nmetadata:\n{name}"));
+    folder.write("rendered/a\u{1b}[2J/b.yaml", format!("{HEADER}kind: Peer\nmetadata:\n{name}"));
     let run = folder.run(&["validate"]);
     assert_harmless(&run);
     assert_eq!(run.code, 1, "{}", run.stderr);
@@ -385,11 +321,7 @@ fn peers_of_one_key_are_reported() {
 fn a_peer_that_no_api_server_takes_is_reported() {
     let folder = Folder::rendered();
     folder.edit("rendered/north/prod--east.yaml", "publicKey:", "PublicKey:");
-    folder.edit(
-        "rendered/west/prod--east.yaml",
-        "port: 51820",
-        "port: 2147483648",
-    );
+    folder.edit("rendered/west/prod--east.yaml", "port: 51820", "port: 2147483648");
     let (_, text) = validate(&folder);
     let refused = text.lines().filter(|it| it.contains("refused-peer"));
     insta::assert_snapshot!(refused.collect::<Vec<_>>().join("\n"), @"
@@ -435,18 +367,11 @@ fn files_that_change_what_is_delivered_are_errors() {
             "{text}"
         );
         let before = folder.touches(".");
-        for arguments in [
-            &["render"][..],
-            &["render", "--check"],
-            &["render", "--target", "west"],
-        ] {
+        for arguments in [&["render"][..], &["render", "--check"], &["render", "--target", "west"]]
+        {
             let run = folder.run(arguments);
             assert_eq!(run.code, 1, "{arguments:?}");
-            assert!(
-                run.stderr.starts_with("error[override-file]: "),
-                "{}",
-                run.stderr
-            );
+            assert!(run.stderr.starts_with("error[override-file]: "), "{}", run.stderr);
             assert!(!run.stdout.contains("Peer"), "{}", run.stdout);
         }
         assert_eq!(folder.touches("."), before);

@@ -44,20 +44,11 @@ fn reasons_do_not_go_in_a_circle() {
         node["annotations"]["kilo.squat.ai/key"] = json!("");
     }
     folder.keep("east", &nodes);
-    let run = folder.run(&[
-        "render",
-        "--allow-empty",
-        "north/east",
-        "--allow-empty",
-        "west/east",
-    ]);
+    let run = folder.run(&["render", "--allow-empty", "north/east", "--allow-empty", "west/east"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let cut_off = part(&folder.page(&[]), "cut-off");
     assert_contains(&cut_off, "east: none of its 2 nodes takes part");
-    assert!(
-        !cut_off.contains("north:") && !cut_off.contains("west:"),
-        "{cut_off}"
-    );
+    assert!(!cut_off.contains("north:") && !cut_off.contains("west:"), "{cut_off}");
 }
 
 #[test]
@@ -72,9 +63,9 @@ fn clusters_of_separate_meshes_may_use_the_same_ranges() {
     let folder = Folder::rendered();
     let mesh = folder.read("mesh.yaml");
     let other = mesh.replace("name: prod", "name: test");
-    let other = ["east", "north", "west"].iter().fold(other, |text, it| {
-        text.replace(&format!("name: {it}"), &format!("name: {it}-2"))
-    });
+    let other = ["east", "north", "west"]
+        .iter()
+        .fold(other, |text, it| text.replace(&format!("name: {it}"), &format!("name: {it}-2")));
     folder.write("mesh.yaml", format!("{mesh}\n---\n{other}"));
     for (number, cluster) in (1..).zip(["east-2", "north-2", "west-2"]) {
         folder.keep(cluster, &[node(number, 1), node(number, 2)]);
@@ -88,10 +79,7 @@ fn clusters_of_separate_meshes_may_use_the_same_ranges() {
 fn a_location_is_a_word_of_the_shell() {
     let folder = Folder::rendered();
     let mut nodes = vec![node(1, 1), node(1, 2), node(1, 3)];
-    for (node, location) in nodes
-        .iter_mut()
-        .zip(["eu; touch x #/y", "eu; touch x #/y", "b"])
-    {
+    for (node, location) in nodes.iter_mut().zip(["eu; touch x #/y", "eu; touch x #/y", "b"]) {
         node["annotations"]["kilo.squat.ai/location"] = json!(location);
     }
     folder.keep("east", &nodes);
@@ -102,14 +90,8 @@ fn a_location_is_a_word_of_the_shell() {
     );
     assert_eq!(folder.run(&["render"]).code, 0);
     let page = folder.page(&[]);
-    assert_contains(
-        &page,
-        "If location <strong>east:eu; touch x #&#x2f;y</strong> fails",
-    );
-    assert_contains(
-        &page,
-        "clustermesh outage &#x27;east:eu; touch x #&#x2f;y&#x27;</code>",
-    );
+    assert_contains(&page, "If location <strong>east:eu; touch x #&#x2f;y</strong> fails");
+    assert_contains(&page, "clustermesh outage &#x27;east:eu; touch x #&#x2f;y&#x27;</code>");
 }
 
 #[test]

@@ -25,11 +25,7 @@ fn range(number: usize) -> String {
 
 /// Adds lines to the entry of `east`.
 fn with_fields(folder: &Folder, fields: &str) {
-    folder.edit(
-        "mesh.yaml",
-        "    - name: east\n",
-        &format!("    - name: east\n{fields}"),
-    );
+    folder.edit("mesh.yaml", "    - name: east\n", &format!("    - name: east\n{fields}"));
 }
 
 /// A mesh of which every ceiling is exceeded by one, with the name of the ceiling.
@@ -49,10 +45,7 @@ fn exceeding(counted: &str) -> Folder {
         }
         "ranges" => {
             let ranges: Vec<String> = (0..19_995).map(range).collect();
-            with_fields(
-                &folder,
-                &format!("      additionalCIDRs: [{}]\n", ranges.join(", ")),
-            );
+            with_fields(&folder, &format!("      additionalCIDRs: [{}]\n", ranges.join(", ")));
         }
         "anchors" => {
             let nodes: Vec<String> = (0..5000).map(|it| format!("x{it}")).collect();
@@ -76,14 +69,8 @@ fn every_command_refuses_what_exceeds_a_ceiling() {
             let run = folder.run(command);
             assert_ne!(run.code, 0, "{counted} {command:?}");
             let report = format!("{}{}", run.stdout, run.stderr);
-            assert!(
-                report.contains("error[beyond-ceiling]: "),
-                "{command:?}: {report}"
-            );
-            assert!(
-                report.contains(&format!("--ceiling {counted}=")),
-                "{command:?}: {report}"
-            );
+            assert!(report.contains("error[beyond-ceiling]: "), "{command:?}: {report}");
+            assert!(report.contains(&format!("--ceiling {counted}=")), "{command:?}: {report}");
         }
         assert_eq!(folder.touches("rendered"), before);
     }
@@ -92,10 +79,7 @@ fn every_command_refuses_what_exceeds_a_ceiling() {
 #[test]
 fn a_flag_or_a_variable_raises_a_ceiling() {
     let folder = exceeding("ranges");
-    assert_eq!(
-        folder.run(&["validate", "--ceiling", "ranges=20001"]).code,
-        0
-    );
+    assert_eq!(folder.run(&["validate", "--ceiling", "ranges=20001"]).code, 0);
     let variable = [("CLUSTERMESH_CEILINGS", "clusters=10,ranges=20001")];
     assert_eq!(folder.run_with(&variable, &["validate"]).code, 0);
     let run = folder.run(&["validate", "--ceiling", "ranges=20000"]);
@@ -120,12 +104,7 @@ fn nodes_peers_and_expectations_have_ceilings() {
         assert_eq!(run.code, 1);
         assert_contains(&run.stdout, report);
     }
-    assert_eq!(
-        folder
-            .run(&["validate", "--ceiling", "nodes=6,peers=12"])
-            .code,
-        0
-    );
+    assert_eq!(folder.run(&["validate", "--ceiling", "nodes=6,peers=12"]).code, 0);
     let expectations: Vec<_> = (0..3)
         .map(|it| json!({ "name": format!("e{it}"), "from": { "cluster": "east" }, "to": { "cluster": "west" }, "expect": "Reach" }))
         .collect();
@@ -135,12 +114,7 @@ fn nodes_peers_and_expectations_have_ceilings() {
     folder.write("expectations.yaml", expectations.to_string());
     let run = folder.run(&["verify", "--ceiling", "expectations=2"]);
     assert_eq!(run.code, 1);
-    assert!(
-        run.stdout
-            .contains("3 expectations exceed the ceiling of 2"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("3 expectations exceed the ceiling of 2"), "{}", run.stdout);
 }
 
 #[test]
@@ -194,11 +168,7 @@ fn a_config_only_lowers_ceilings() {
 fn a_ceiling_that_says_nothing_is_a_usage_error() {
     let folder = Folder::mesh();
     for text in ["nodes", "nods=5", "nodes=0"] {
-        assert_eq!(
-            folder.run(&["validate", "--ceiling", text]).code,
-            2,
-            "{text}"
-        );
+        assert_eq!(folder.run(&["validate", "--ceiling", text]).code, 2, "{text}");
     }
 }
 
@@ -258,11 +228,7 @@ fn equal_nodes_are_verified_or_refused() {
             other
         });
         folder.keep("north", &nodes.collect::<Vec<_>>());
-        for command in [
-            &["validate"][..],
-            &["verify"],
-            &["diff", "--against", "rendered"],
-        ] {
+        for command in [&["validate"][..], &["verify"], &["diff", "--against", "rendered"]] {
             let run = folder.run(command);
             assert!(run.code < 2, "{field} {command:?}: {}", run.stderr);
         }

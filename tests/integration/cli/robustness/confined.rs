@@ -56,14 +56,9 @@ fn repository() -> Folder {
     let mesh = Folder::rendered();
     crate::support::copy(mesh.0.path(), &folder.path("repository"));
     fs::create_dir(folder.path("repository/.git")).unwrap();
-    folder.write(
-        "repository/clustermesh.yaml",
-        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n",
-    );
-    folder.write(
-        "repository/dump.json",
-        "{\"kind\":\"NodeList\",\"items\":[]}",
-    );
+    folder
+        .write("repository/clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n");
+    folder.write("repository/dump.json", "{\"kind\":\"NodeList\",\"items\":[]}");
     folder
 }
 
@@ -89,12 +84,7 @@ fn assert_silent(run: &Run) {
 fn links_lead_nowhere_else() {
     let folder = repository();
     folder.write("home/.git-credentials", SECRET);
-    let inputs = [
-        "mesh.yaml",
-        "clustermesh.yaml",
-        "expectations.yaml",
-        "snapshots/east.json",
-    ];
+    let inputs = ["mesh.yaml", "clustermesh.yaml", "expectations.yaml", "snapshots/east.json"];
     for input in inputs {
         let folder = repository();
         folder.write("home/.git-credentials", SECRET);
@@ -155,18 +145,9 @@ fn a_link_outside_has_one_message() {
         let root = folder.path("").canonicalize().unwrap();
         run.stderr.replace(root.to_str().unwrap(), "…")
     };
-    for input in [
-        "mesh.yaml",
-        "clustermesh.yaml",
-        "expectations.yaml",
-        "snapshots/east.json",
-    ] {
+    for input in ["mesh.yaml", "clustermesh.yaml", "expectations.yaml", "snapshots/east.json"] {
         let there = message("../elsewhere/there.yaml", input);
-        for target in [
-            "../elsewhere/absent.yaml",
-            "../absent/there.yaml",
-            "../elsewhere",
-        ] {
+        for target in ["../elsewhere/absent.yaml", "../absent/there.yaml", "../elsewhere"] {
             assert_eq!(message(target, input), there, "{input}: {target}");
         }
     }
@@ -205,20 +186,9 @@ fn paths_of_the_config_lead_nowhere_else() {
         let before = folder.touches("elsewhere");
         let run = run(
             &folder,
-            if field == "expectations" {
-                &["verify"]
-            } else {
-                &["render", "--allow-empty", "*"]
-            },
+            if field == "expectations" { &["verify"] } else { &["render", "--allow-empty", "*"] },
         );
-        assert_eq!(
-            run.code,
-            if field == "snapshots" {
-                run.code.max(1)
-            } else {
-                2
-            }
-        );
+        assert_eq!(run.code, if field == "snapshots" { run.code.max(1) } else { 2 });
         assert_silent(&run);
         assert_eq!(folder.touches("elsewhere"), before, "{field}: {path}");
         assert!(!folder.path("repository/.git/rendered").exists());
@@ -309,26 +279,14 @@ fn a_folder_that_is_named_keeps_its_links_inside() {
     let named = ["render", "--check", "--snapshots", "../nodes"];
     assert_eq!(run(&folder, &named).code, 0);
     // To another file of the folder, and to the repository.
-    fs::rename(
-        folder.path("nodes/east.json"),
-        folder.path("nodes/old.json"),
-    )
-    .unwrap();
+    fs::rename(folder.path("nodes/east.json"), folder.path("nodes/old.json")).unwrap();
     symlink("old.json", folder.path("nodes/east.json")).unwrap();
     assert_eq!(run(&folder, &named).code, 0);
     fs::remove_file(folder.path("nodes/east.json")).unwrap();
-    fs::rename(
-        folder.path("nodes/old.json"),
-        folder.path("repository/old.json"),
-    )
-    .unwrap();
+    fs::rename(folder.path("nodes/old.json"), folder.path("repository/old.json")).unwrap();
     symlink("../repository/old.json", folder.path("nodes/east.json")).unwrap();
     assert_eq!(run(&folder, &named).code, 0);
-    fs::rename(
-        folder.path("repository/old.json"),
-        folder.path("outside.json"),
-    )
-    .unwrap();
+    fs::rename(folder.path("repository/old.json"), folder.path("outside.json")).unwrap();
     fs::remove_file(folder.path("nodes/east.json")).unwrap();
     symlink("../outside.json", folder.path("nodes/east.json")).unwrap();
     assert_eq!(run(&folder, &named).code, 2);
@@ -337,17 +295,10 @@ fn a_folder_that_is_named_keeps_its_links_inside() {
 #[test]
 fn links_inside_of_the_repository_are_followed() {
     let folder = repository();
-    fs::rename(
-        folder.path("repository/snapshots/east.json"),
-        folder.path("repository/kept.json"),
-    )
-    .unwrap();
+    fs::rename(folder.path("repository/snapshots/east.json"), folder.path("repository/kept.json"))
+        .unwrap();
     link(&folder, Path::new("../kept.json"), "snapshots/east.json");
-    fs::rename(
-        folder.path("repository/rendered"),
-        folder.path("repository/deploy"),
-    )
-    .unwrap();
+    fs::rename(folder.path("repository/rendered"), folder.path("repository/deploy")).unwrap();
     link(&folder, Path::new("deploy"), "rendered");
     let run = run(&folder, &["render", "--check"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -360,12 +311,7 @@ fn a_tree_that_leads_elsewhere_is_neither_read_nor_written() {
     link(&folder, Path::new("../theirs"), "rendered");
     folder.edit("repository/mesh.yaml", NORTH, "");
     let before = folder.touches("theirs");
-    for arguments in [
-        &["render"][..],
-        &["render", "--check"],
-        &["validate"],
-        &["verify"],
-    ] {
+    for arguments in [&["render"][..], &["render", "--check"], &["validate"], &["verify"]] {
         let run = run(&folder, arguments);
         assert_eq!(run.code, 2, "{}", run.stderr);
         assert_contains(&run.stderr, "it is outside ");
@@ -390,14 +336,7 @@ fn snapshots_that_lead_elsewhere_are_not_written() {
     let before = folder.touches("theirs");
     let dump = json!({ "kind": "NodeList", "items": [api_node(1, 1)] });
     folder.write("repository/dump.json", dump.to_string());
-    let arguments = [
-        "snapshot",
-        "east",
-        "--from",
-        "dump.json",
-        "--accept",
-        "east",
-    ];
+    let arguments = ["snapshot", "east", "--from", "dump.json", "--accept", "east"];
     let refused = run(&folder, &arguments);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     assert_eq!(folder.touches("theirs"), before);
@@ -436,11 +375,7 @@ fn git_s_files_are_not_read_wherever_they_are() {
     folder.write("repository/sub/.git", "gitdir: ../.git/modules/sub\n");
     folder.write("repository/sub/mesh.yaml", MESH);
     link(&folder, Path::new("../kept"), "sub/snapshots");
-    fs::rename(
-        folder.path("repository/snapshots"),
-        folder.path("repository/kept"),
-    )
-    .unwrap();
+    fs::rename(folder.path("repository/snapshots"), folder.path("repository/kept")).unwrap();
     let run = folder.run(&["-C", "repository/sub", "validate"]);
     assert_eq!(run.code, 2, "{}", run.stderr);
 }
@@ -449,9 +384,7 @@ fn git_s_files_are_not_read_wherever_they_are() {
 fn nothing_in_the_repository_is_waited_for() {
     let folder = repository();
     fs::remove_file(folder.path("repository/mesh.yaml")).unwrap();
-    let pipe = Command::new("mkfifo")
-        .arg(folder.path("repository/mesh.yaml"))
-        .status();
+    let pipe = Command::new("mkfifo").arg(folder.path("repository/mesh.yaml")).status();
     assert!(pipe.unwrap().success());
     let run = run(&folder, &["validate"]);
     assert_eq!(run.code, 2);
@@ -506,11 +439,7 @@ fn temporary_folders_are_removed_only_if_they_are_ours() {
     folder.write("theirs/a.yaml", &ours);
     symlink("../theirs", folder.path("rendered/.clustermesh-eeeeee")).unwrap();
     fs::create_dir(folder.path("rendered/.clustermesh-ffffff")).unwrap();
-    symlink(
-        "../../theirs",
-        folder.path("rendered/.clustermesh-ffffff/a"),
-    )
-    .unwrap();
+    symlink("../../theirs", folder.path("rendered/.clustermesh-ffffff/a")).unwrap();
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(!folder.path("rendered/.clustermesh-aaaaaa").exists());

@@ -46,20 +46,13 @@ fn escapes_what_snapshots_say() {
     let folder = Folder::mesh();
     folder.keep("east", &hostile_nodes());
     let report = harmless(&folder, 0, &["render"]);
-    for code in [
-        "invalid-pod-cidr",
-        "invalid-wireguard-ip",
-        "invalid-endpoint",
-        "invalid-node-name",
-    ] {
+    for code in
+        ["invalid-pod-cidr", "invalid-wireguard-ip", "invalid-endpoint", "invalid-node-name"]
+    {
         assert_contains(&report, code);
     }
     harmless(&folder, 0, &["render", "--target", "west"]);
-    folder.edit(
-        "mesh.yaml",
-        "- name: east",
-        "- name: east\n      granularity: Location",
-    );
+    folder.edit("mesh.yaml", "- name: east", "- name: east\n      granularity: Location");
     harmless(&folder, 1, &["render", "--fail-on", "warning"]);
 }
 
@@ -69,10 +62,7 @@ fn renders_nothing_that_is_hostile() {
     folder.keep("east", &hostile_nodes());
     assert_eq!(folder.run(&["render"]).code, 0);
     for (path, (_, _, text)) in folder.touches("rendered") {
-        assert!(
-            text.chars().all(|it| it == '\n' || !it.is_control()),
-            "{path}"
-        );
+        assert!(text.chars().all(|it| it == '\n' || !it.is_control()), "{path}");
         assert!(!text.contains("owned"), "{path}");
     }
 }
@@ -88,18 +78,9 @@ fn escapes_what_is_wrong_in_snapshots() {
         format!("{{{header},\"nodes\":[{{\"labels\":{{{hostile}:\"\",{hostile}:\"\"}}}}]}}"),
         format!("{{{header},\"nodes\":[{{\"addresses\":[{{\"type\":{hostile}}}]}}]}}"),
         format!("{{{header},\"nodes\":{hostile}}}"),
-        header
-            .replace("v1\"", &hostile[1..])
-            .replacen('"', "{\"nodes\":[],\"", 1)
-            + "}",
-        header
-            .replace("\"NodeSnapshot\"", &hostile)
-            .replacen('"', "{\"", 1)
-            + "}",
-        header
-            .replace("\"east\"", &hostile)
-            .replacen('"', "{\"nodes\":[],\"", 1)
-            + "}",
+        header.replace("v1\"", &hostile[1..]).replacen('"', "{\"nodes\":[],\"", 1) + "}",
+        header.replace("\"NodeSnapshot\"", &hostile).replacen('"', "{\"", 1) + "}",
+        header.replace("\"east\"", &hostile).replacen('"', "{\"nodes\":[],\"", 1) + "}",
     ] {
         folder.write("snapshots/east.json", text);
         harmless(&folder, 1, &["render"]);
@@ -117,10 +98,7 @@ fn quoted() -> String {
 fn escapes_keys_that_are_there_twice() {
     let folder = Folder::mesh();
     let key = quoted();
-    folder.write(
-        "mesh.yaml",
-        format!("apiVersion: kilo.squat.ai/v1alpha1\n{key}: 1\n{key}: 2\n"),
-    );
+    folder.write("mesh.yaml", format!("apiVersion: kilo.squat.ai/v1alpha1\n{key}: 1\n{key}: 2\n"));
     let report = harmless(&folder, 2, &["render"]);
     assert_contains(&report, "duplicate key ");
 }
@@ -137,24 +115,15 @@ fn escapes_what_meshes_say() {
         ("kind: ClusterMesh", &format!("kind: {hostile}")),
         ("v1alpha1", &hostile[1..hostile.len() - 1]),
         ("- name: east", &format!("- {hostile}: 1")),
-        (
-            "spec:\n",
-            &format!("spec:\n  topology: {{ mode: Hub, hubs: [{hostile}] }}\n"),
-        ),
+        ("spec:\n", &format!("spec:\n  topology: {{ mode: Hub, hubs: [{hostile}] }}\n")),
         (
             "- name: east",
             &format!(
                 "- nodeSelector: {{ matchLabels: {{ {hostile}: {hostile} }} }}\n      name: east"
             ),
         ),
-        (
-            "- name: east",
-            &format!("- endpointDomains: [{hostile}]\n      name: east"),
-        ),
-        (
-            "- name: east",
-            &format!("- wireguardPort: {hostile}\n      name: east"),
-        ),
+        ("- name: east", &format!("- endpointDomains: [{hostile}]\n      name: east")),
+        ("- name: east", &format!("- wireguardPort: {hostile}\n      name: east")),
     ] {
         let text = MESH.replacen(from, to, 1);
         assert_ne!(text, MESH);
@@ -229,11 +198,7 @@ fn keeps_hostile_nodes_as_what_they_are() {
     folder.write("dump", dump.to_string());
     let dump = ["snapshot", "east", "--from", "dump"];
     harmless(&folder, 1, &dump);
-    harmless(
-        &folder,
-        0,
-        &[dump.as_slice(), &["--accept", "east"]].concat(),
-    );
+    harmless(&folder, 0, &[dump.as_slice(), &["--accept", "east"]].concat());
     let kept: Value = serde_json::from_str(&folder.read("snapshots/east.json")).unwrap();
     assert_eq!(kept["nodes"][0]["name"], HOSTILE);
 }
@@ -264,10 +229,7 @@ fn escapes_names_in_the_tree() {
     let folder = Folder::rendered();
     folder.write(&format!("rendered/west/{NAME}"), "foreign");
     folder.write(&format!("rendered/west/stale{NAME}"), crate::cli::HEADER);
-    folder.write(
-        &format!("rendered/{NAME}/kustomization.yaml"),
-        crate::cli::HEADER,
-    );
+    folder.write(&format!("rendered/{NAME}/kustomization.yaml"), crate::cli::HEADER);
     harmless(&folder, 1, &["render", "--check"]);
     harmless(&folder, 1, &["render"]);
     let label = json!({ "kilo-clustermesh.io/source-cluster": HOSTILE });

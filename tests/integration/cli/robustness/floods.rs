@@ -65,11 +65,7 @@ fn of_a_dump() {
     let node = r#"{"kind":"Node","metadata":{"name":"a"},"other":"#;
     let long = "x".repeat(FLOOD);
     for (dump, code, said) in [
-        (
-            format!("{node}{}", "[".repeat(FLOOD)),
-            2,
-            "is not a usable node list",
-        ),
+        (format!("{node}{}", "[".repeat(FLOOD)), 2, "is not a usable node list"),
         (format!("{node}\"{long}\"}}"), 0, "1 node"),
         ("- a\n".repeat(FLOOD / 4), 2, "is not a usable node list"),
     ] {
@@ -103,9 +99,8 @@ fn of_a_file_that_is_to_go() {
 #[test]
 fn of_location_ranges() {
     let folder = Folder::mesh();
-    let ranges: Vec<String> = (0..1000)
-        .map(|it| format!("172.16.{}.{}/30", it / 64, it % 64 * 4))
-        .collect();
+    let ranges: Vec<String> =
+        (0..1000).map(|it| format!("172.16.{}.{}/30", it / 64, it % 64 * 4)).collect();
     let nodes = (100..160).map(|number| {
         let mut node = node(1, number);
         let annotations = &mut node["annotations"];

@@ -6,14 +6,7 @@ use crate::cli::{Folder, MESH, api_node};
 use crate::support::assert_contains;
 
 /// Accepts a dump with any losses.
-const ACCEPTED: [&str; 6] = [
-    "snapshot",
-    "east",
-    "--from",
-    "dump.json",
-    "--accept",
-    "east",
-];
+const ACCEPTED: [&str; 6] = ["snapshot", "east", "--from", "dump.json", "--accept", "east"];
 
 /// The messages about a mesh, a config and a dump of this text, which must be short.
 fn report(text: impl AsRef<[u8]>) -> [String; 3] {
@@ -49,11 +42,7 @@ fn survives_an_alias_bomb() {
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for level in 1..30 {
         let alias = format!("*a{}, ", level - 1);
-        bomb.extend([
-            format!("a{level}: &a{level} ["),
-            alias.repeat(10),
-            "]\n".into(),
-        ]);
+        bomb.extend([format!("a{level}: &a{level} ["), alias.repeat(10), "]\n".into()]);
     }
     insta::assert_snapshot!(first_lines(&report(bomb)[..2]), @"
     error[too-large]: more than 250000 values, aliases expanded
@@ -167,14 +156,9 @@ fn survives_text_of_two_bytes_each() {
 #[test]
 fn survives_huge_numbers() {
     let folder = Folder::mesh();
-    for number in [
-        "99999999999999999999999999999999",
-        "1e999999999",
-        "-1",
-        "0x1ffff",
-        ".inf",
-        "51820.5",
-    ] {
+    for number in
+        ["99999999999999999999999999999999", "1e999999999", "-1", "0x1ffff", ".inf", "51820.5"]
+    {
         let field = format!("- name: east\n      wireguardPort: {number}");
         folder.write("mesh.yaml", MESH.replace("- name: east", &field));
         let run = folder.run_with(&[], &["render"]);
@@ -188,11 +172,7 @@ fn survives_a_huge_number_in_json() {
     let number = "9".repeat(1_000_000);
     report(format!("{{\"kind\":{number}}}"));
     let folder = Folder::mesh();
-    folder.edit(
-        "snapshots/east.json",
-        "\"uid\":\"1-1\"",
-        &format!("\"uid\":{number}"),
-    );
+    folder.edit("snapshots/east.json", "\"uid\":\"1-1\"", &format!("\"uid\":{number}"));
     let run = folder.run_with(&[], &["render"]);
     assert_contains(&run.stderr, "--> snapshots/east.json:1:");
     assert!(run.stderr.len() < 1000);
@@ -234,13 +214,9 @@ fn survives_a_very_long_annotation() {
 fn survives_very_many_nodes() {
     let folder = Folder::mesh();
     let node = api_node(1, 1).to_string();
-    let items: Vec<String> = (0..20_000)
-        .map(|it| node.replace("\"n1\"", &format!("\"n{it}\"")))
-        .collect();
-    folder.write(
-        "dump.json",
-        format!(r#"{{"kind":"List","items":[{}]}}"#, items.join(",")),
-    );
+    let items: Vec<String> =
+        (0..20_000).map(|it| node.replace("\"n1\"", &format!("\"n{it}\""))).collect();
+    folder.write("dump.json", format!(r#"{{"kind":"List","items":[{}]}}"#, items.join(",")));
     assert_eq!(folder.run_with(&[], &ACCEPTED).code, 0);
     let run = folder.run_with(&[], &["render"]);
     assert_eq!(run.code, 0);
@@ -280,10 +256,7 @@ fn lists_the_first_of_very_many_mistakes() {
             assert_eq!(run.code, 1, "{}", run.stderr);
             let errors = run.stdout.matches("error[").count();
             assert!(listed.contains(&errors), "{output}: {errors} of {count}");
-            assert_contains(
-                &run.stdout,
-                " more findings of this rule in this file are not listed",
-            );
+            assert_contains(&run.stdout, " more findings of this rule in this file are not listed");
         }
     }
 }

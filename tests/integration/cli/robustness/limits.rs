@@ -70,14 +70,9 @@ fn one_thread_is_enough() {
     }
     let folder = Folder::mesh();
     fs::set_permissions(folder.path(""), fs::Permissions::from_mode(0o777)).unwrap();
-    for arguments in [
-        "render",
-        "render --check",
-        "validate",
-        "verify",
-        "capacity",
-        "trace east/n1 west/n1",
-    ] {
+    for arguments in
+        ["render", "render --check", "validate", "verify", "capacity", "trace east/n1 west/n1"]
+    {
         let script = format!("ulimit -u 1; exec \"$0\" {arguments}");
         let output = shell(&folder, &script).uid(NOBODY).output().unwrap();
         let report = String::from_utf8_lossy(&output.stderr);
@@ -145,10 +140,7 @@ fn a_kill_leaves_no_half_file() {
     let (folder, [old, new]) = change();
     for step in 0..25 {
         restore(&folder, &old);
-        let mut child = shell(&folder, RENDER)
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = shell(&folder, RENDER).stderr(Stdio::null()).spawn().unwrap();
         thread::sleep(Duration::from_millis(2 * step));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -193,21 +185,13 @@ fn nothing_panics_where_nobody_listens() {
             let script = format!("\"$0\" {arguments} {redirections}; exit $?");
             let output = shell(&folder, &script).output().unwrap();
             let report = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(
-                !report.contains("panicked"),
-                "{arguments} {redirections}: {report}"
-            );
+            assert!(!report.contains("panicked"), "{arguments} {redirections}: {report}");
             output.status.code().expect("killed")
         };
         let plain = code("");
-        for redirections in [
-            ">&-",
-            "2>&-",
-            "<&- >&- 2>&-",
-            "2>/dev/full",
-            "> >(exec true)",
-            "2> >(exec true)",
-        ] {
+        for redirections in
+            [">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full", "> >(exec true)", "2> >(exec true)"]
+        {
             assert_eq!(code(redirections), plain, "{arguments} {redirections}");
         }
         // What was asked for cannot be printed.

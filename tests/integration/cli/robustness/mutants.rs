@@ -21,9 +21,7 @@ use mutation::Mutation;
 /// How many mutants there are of each kind of file.
 const CASES: u32 = 120;
 
-const FORMATS: [&str; 7] = [
-    "human", "concise", "json", "sarif", "github", "gitlab", "markdown",
-];
+const FORMATS: [&str; 7] = ["human", "concise", "json", "sarif", "github", "gitlab", "markdown"];
 
 const CONFIG: &str = "\
 apiVersion: kilo-clustermesh.io/v1
@@ -113,10 +111,7 @@ fn tree(folder: &Folder) -> BTreeMap<PathBuf, Vec<u8>> {
 /// Fails if one of the two takes what the other refuses, guards apart.
 fn assert_agreed(validate: &Run, render: &Run) {
     let is_guarded = render.stderr.contains("lost-peers");
-    assert!(
-        is_guarded || (validate.code == 0) == (render.code == 0),
-        "{validate:?}\n{render:?}"
-    );
+    assert!(is_guarded || (validate.code == 0) == (render.code == 0), "{validate:?}\n{render:?}");
 }
 
 #[test]

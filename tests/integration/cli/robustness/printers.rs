@@ -47,9 +47,7 @@ const PIECES: &[&str] = &[
 ];
 
 /// The formats of findings.
-const FORMATS: [&str; 7] = [
-    "human", "concise", "json", "sarif", "github", "gitlab", "markdown",
-];
+const FORMATS: [&str; 7] = ["human", "concise", "json", "sarif", "github", "gitlab", "markdown"];
 
 fn texts() -> impl Strategy<Value = String> {
     prop::collection::vec(select(PIECES), 1..5).prop_map(|pieces| pieces.concat())
@@ -178,10 +176,7 @@ fn check_plain(text: &str) -> Result<(), TestCaseError> {
 /// Fails if a line begins with a workflow command, which whitespace may precede.
 fn check_lines(text: &str) -> Result<(), TestCaseError> {
     for line in text.lines() {
-        let command = line
-            .trim_start()
-            .strip_prefix("::")
-            .and_then(|it| it.split_once("::"));
+        let command = line.trim_start().strip_prefix("::").and_then(|it| it.split_once("::"));
         prop_assert_eq!(command, None, "{:?}", line);
     }
     Ok(())
@@ -214,11 +209,7 @@ pub(in crate::cli) fn check(format: &str, run: &Run) -> Result<(), TestCaseError
         "github" => {
             for line in run.stdout.lines() {
                 let severities = ["::error file=", "::warning file=", "::notice file="];
-                prop_assert!(
-                    severities.iter().any(|it| line.starts_with(it)),
-                    "{:?}",
-                    line
-                );
+                prop_assert!(severities.iter().any(|it| line.starts_with(it)), "{:?}", line);
             }
         }
         _ => check_lines(&run.stdout)?,
@@ -239,10 +230,7 @@ fn check_all(folder: &Folder) -> Result<(), TestCaseError> {
     }
     let [west, east] = ["west/n1", "east/n1"];
     for (arguments, format) in [
-        (
-            ["trace", west, east, "--output", "human"].as_slice(),
-            "human",
-        ),
+        (["trace", west, east, "--output", "human"].as_slice(), "human"),
         (&["trace", west, east, "--output", "json"], "json"),
         (&["capacity", "--output", "human"], "human"),
         (&["capacity", "--output", "json"], "json"),
@@ -251,20 +239,13 @@ fn check_all(folder: &Folder) -> Result<(), TestCaseError> {
         (&["config"], "human"),
         (&["render"], "human"),
     ] {
-        check(
-            format,
-            &folder.run(&[&["--color=never"], arguments].concat()),
-        )?;
+        check(format, &folder.run(&[&["--color=never"], arguments].concat()))?;
     }
     Ok(())
 }
 
 fn runner(cases: u32) -> TestRunner {
-    let config = Config {
-        cases,
-        failure_persistence: None,
-        ..Config::default()
-    };
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
     TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
 }
 
@@ -295,11 +276,7 @@ fn check_proposal(text: &str) -> Result<(), TestCaseError> {
     let mesh = folder.read("mesh.yaml");
     check_plain(&mesh)?;
     for line in mesh.lines() {
-        prop_assert!(
-            !line.trim_start_matches(['#', ' ']).starts_with("::"),
-            "{}",
-            mesh
-        );
+        prop_assert!(!line.trim_start_matches(['#', ' ']).starts_with("::"), "{}", mesh);
         prop_assert!(line.is_ascii(), "{}", mesh);
     }
     let run = folder.run(&["--color=never", "render"]);

@@ -145,17 +145,10 @@ fn the_one_that_ends_the_process_is_named() {
         })
         .collect();
     let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\noutputs:";
-    folder.write(
-        "clustermesh.yaml",
-        format!("{config}\n{}", outputs.concat()),
-    );
+    folder.write("clustermesh.yaml", format!("{config}\n{}", outputs.concat()));
     let check = run(&folder, &["render"]);
     assert_eq!(check.code, 1);
-    let findings: Vec<&str> = check
-        .stderr
-        .lines()
-        .filter(|it| it.starts_with("error"))
-        .collect();
+    let findings: Vec<&str> = check.stderr.lines().filter(|it| it.starts_with("error")).collect();
     assert_eq!(
         findings,
         [
@@ -175,28 +168,17 @@ fn includes_end() {
         "{% for i in range(99999) %}{% include 'x' ~ i ignore missing %}{% endfor %}",
         "the templates of this run need more than 50000000 steps together",
     );
-    assert_refused(
-        "{% include 'app.yaml' %}",
-        "line 1: could not render include",
-    );
+    assert_refused("{% include 'app.yaml' %}", "line 1: could not render include");
 }
 
 /// Only this program starts the process, but a person can.
 #[test]
 fn the_process_refuses_other_input() {
     let folder = Folder::empty();
-    for input in [
-        "",
-        "x",
-        "{}",
-        "{\"sources\":[],\"targets\":[],\"meshes\":[],\"clusters\":[]}\nx",
-    ] {
+    for input in ["", "x", "{}", "{\"sources\":[],\"targets\":[],\"meshes\":[],\"clusters\":[]}\nx"]
+    {
         let run = folder.run_with_input(&["fill-in-templates"], input);
-        assert_eq!(
-            (run.code, run.stdout.as_str(), run.stderr.as_str()),
-            (1, "", ""),
-            "{input}"
-        );
+        assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (1, "", ""), "{input}");
     }
     assert!(!folder.run(&["--help"]).stdout.contains("fill-in"));
 }

@@ -39,10 +39,7 @@ fn refusal(folder: &Folder, nodes: &[Value], flags: &[&str]) -> String {
 fn strip(node: &mut Value) {
     let annotations = node["metadata"]["annotations"].as_object_mut().unwrap();
     annotations.clear();
-    annotations.insert(
-        "kilo.squat.ai/force-endpoint".to_owned(),
-        json!("198.18.113.99:1"),
-    );
+    annotations.insert("kilo.squat.ai/force-endpoint".to_owned(), json!("198.18.113.99:1"));
 }
 
 fn kept(folder: &Folder, index: usize) -> Value {
@@ -138,11 +135,7 @@ fn a_kept_snapshot_may_be_a_warning() {
     let run = snapshot(&folder, &nodes()[5..], &["--keep-going"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_contains(&run.stderr, "warning[shrunk-snapshot]");
-    let run = snapshot(
-        &folder,
-        &nodes()[5..],
-        &["--keep-going", "--fail-on", "warning"],
-    );
+    let run = snapshot(&folder, &nodes()[5..], &["--keep-going", "--fail-on", "warning"]);
     assert_eq!(run.code, 1);
     assert_eq!(folder.touches("."), before);
     fs::remove_file(folder.path("snapshots/east.json")).unwrap();
@@ -182,18 +175,12 @@ fn carries_over_what_a_stopping_agent_strips() {
         node["annotations"]["kilo.squat.ai/key"],
         api_node(1, 1)["metadata"]["annotations"]["kilo.squat.ai/key"]
     );
-    assert_eq!(
-        node["annotations"]["kilo.squat.ai/force-endpoint"],
-        "198.18.113.99:1"
-    );
+    assert_eq!(node["annotations"]["kilo.squat.ai/force-endpoint"], "198.18.113.99:1");
     // Again, and for as long as it takes.
     let run = snapshot(&folder, &stripped, &[]);
     assert_contains(&run.stderr, "1 carried over, unchanged");
     let run = snapshot(&folder, &nodes(), &[]);
-    assert_eq!(
-        run.stderr,
-        "snapshots/east.json: 8 nodes, 8 usable, written (+0 ~1 -0 nodes)\n"
-    );
+    assert_eq!(run.stderr, "snapshots/east.json: 8 nodes, 8 usable, written (+0 ~1 -0 nodes)\n");
     assert!(kept(&folder, 0).get("carriedOver").is_none());
 }
 

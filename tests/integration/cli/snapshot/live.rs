@@ -97,8 +97,7 @@ impl Site {
     /// Takes out what is different in every run.
     fn redacted(&self, said: &str) -> String {
         let port = format!(":{}", self.east.address().port());
-        said.replace(&port, ":PORT")
-            .replace(self.folder.path("").to_str().unwrap(), "FOLDER/")
+        said.replace(&port, ":PORT").replace(self.folder.path("").to_str().unwrap(), "FOLDER/")
     }
 
     /// Returns the names of the nodes that are kept; the old snapshots are written in another way.

@@ -104,10 +104,7 @@ fn keeps_the_named_ones() {
     let run = folder.run_with_input(&FROM_INPUT, list.to_string());
     insta::assert_snapshot!(run.stderr, @"snapshots/west.services.json: 2 Services, 1 missing, unchanged");
 
-    let other = all(&[
-        service("api", "10.45.0.22"),
-        service("search", "10.45.0.21"),
-    ]);
+    let other = all(&[service("api", "10.45.0.22"), service("search", "10.45.0.21")]);
     let yaml = serde_yaml::to_string(&other).unwrap();
     let check = [&FROM_INPUT[..], &["--check"]].concat();
     let run = folder.run_with_input(&check, &yaml);
@@ -135,10 +132,7 @@ fn believes_no_part_of_a_list() {
     insta::assert_snapshot!(refusal(&json!({ "kind": "List", "items": 1 })), @"error: the standard input is not a usable list of Services: not the JSON that `kubectl get -o json` prints: error at line 1, column 10");
 
     // Everything that is named is there.
-    let both = [
-        service("api", "10.45.0.20"),
-        service("search", "10.45.0.21"),
-    ];
+    let both = [service("api", "10.45.0.20"), service("search", "10.45.0.21")];
     let both = json!({ "kind": "ServiceList", "items": both }).to_string();
     let folder = mirroring();
     let run = folder.run_with_input(&FROM_INPUT, both);

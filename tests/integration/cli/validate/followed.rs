@@ -11,9 +11,7 @@ fn found(folder: &Folder, cluster: &str) -> Vec<(String, String)> {
     let findings = report["findings"].as_array().unwrap().iter();
     let about = findings.filter(|it| it["cluster"] == cluster);
     let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
-    about
-        .map(|it| (text(&it["rule"]), text(&it["help"])))
-        .collect()
+    about.map(|it| (text(&it["rule"]), text(&it["help"]))).collect()
 }
 
 /// Renders, and returns the exit code of `verify`.
@@ -35,21 +33,12 @@ fn a_pod_cidr_of_a_node_that_is_left_out() {
         folder.keep("east", &[node(1, 1), node(1, 2), other.clone()]);
         assert_eq!(verified(&folder), 1);
         let found = found(&folder, "east");
-        let overlap = found
-            .iter()
-            .find(|it| it.0 == "overlapping-node-pod-cidr")
-            .unwrap();
-        assert_contains(
-            &overlap.1,
-            &format!("kubectl --context east delete node {name}`"),
-        );
+        let overlap = found.iter().find(|it| it.0 == "overlapping-node-pod-cidr").unwrap();
+        assert_contains(&overlap.1, &format!("kubectl --context east delete node {name}`"));
         other["podCIDRs"] = json!(["10.1.9.0/24"]);
         folder.keep("east", &[node(1, 1), node(1, 2), other]);
         assert_eq!(verified(&folder), 0);
-        let rules: Vec<String> = self::found(&folder, "east")
-            .into_iter()
-            .map(|it| it.0)
-            .collect();
+        let rules: Vec<String> = self::found(&folder, "east").into_iter().map(|it| it.0).collect();
         assert_eq!(rules, ["missing-endpoint"]);
     }
 }
@@ -76,17 +65,9 @@ struct Families {
     subnet: Family,
 }
 
-const V4: Families = Families {
-    pods: &[Family::V4],
-    internal: Family::V4,
-    subnet: Family::V4,
-};
+const V4: Families = Families { pods: &[Family::V4], internal: Family::V4, subnet: Family::V4 };
 
-const V6: Families = Families {
-    pods: &[Family::V6],
-    internal: Family::V6,
-    subnet: Family::V6,
-};
+const V6: Families = Families { pods: &[Family::V6], internal: Family::V6, subnet: Family::V6 };
 
 const V4_FIRST: &[Family] = &[Family::V4, Family::V6];
 const V6_FIRST: &[Family] = &[Family::V6, Family::V4];
@@ -142,11 +123,7 @@ impl Families {
             Some((_, subnet)) => wanted(subnet.starts_with("10.")),
             None => self.subnet,
         };
-        Self {
-            pods,
-            internal,
-            subnet,
-        }
+        Self { pods, internal, subnet }
     }
 }
 
@@ -164,61 +141,13 @@ fn two_of(east: Families, west: Families) -> Folder {
 
 /// Of two clusters, the first has addresses of both families.
 const MIXED: [(Families, Families); 7] = [
-    (
-        Families {
-            pods: V6_FIRST,
-            ..V4
-        },
-        V4,
-    ),
-    (
-        Families {
-            pods: V6_FIRST,
-            ..V4
-        },
-        Families {
-            pods: V4_FIRST,
-            ..V4
-        },
-    ),
-    (
-        Families {
-            internal: Family::V6,
-            ..V4
-        },
-        V4,
-    ),
-    (
-        Families {
-            internal: Family::V6,
-            subnet: Family::V6,
-            ..V4
-        },
-        V4,
-    ),
-    (
-        Families {
-            pods: V4_FIRST,
-            internal: Family::V6,
-            ..V4
-        },
-        V6,
-    ),
-    (
-        Families {
-            subnet: Family::V4,
-            ..V6
-        },
-        V6,
-    ),
-    (
-        Families {
-            internal: Family::V4,
-            subnet: Family::V4,
-            ..V6
-        },
-        V6,
-    ),
+    (Families { pods: V6_FIRST, ..V4 }, V4),
+    (Families { pods: V6_FIRST, ..V4 }, Families { pods: V4_FIRST, ..V4 }),
+    (Families { internal: Family::V6, ..V4 }, V4),
+    (Families { internal: Family::V6, subnet: Family::V6, ..V4 }, V4),
+    (Families { pods: V4_FIRST, internal: Family::V6, ..V4 }, V6),
+    (Families { subnet: Family::V4, ..V6 }, V6),
+    (Families { internal: Family::V4, subnet: Family::V4, ..V6 }, V6),
 ];
 
 #[test]
@@ -244,20 +173,8 @@ fn addresses_of_two_families_in_one_cluster() {
 
 #[test]
 fn clusters_of_different_families() {
-    let partner = Families {
-        pods: V4_FIRST,
-        ..V4
-    };
-    for (six, four) in [
-        (
-            Families {
-                pods: V6_FIRST,
-                ..V6
-            },
-            V4,
-        ),
-        (V6, partner),
-    ] {
+    let partner = Families { pods: V4_FIRST, ..V4 };
+    for (six, four) in [(Families { pods: V6_FIRST, ..V6 }, V4), (V6, partner)] {
         let folder = two_of(six, four);
         let found = found(&folder, "east");
         let different = found.iter().find(|it| it.0 == "different-families");
@@ -269,18 +186,12 @@ fn clusters_of_different_families() {
         };
         assert_eq!(verified(&folder), 0, "{help}");
         let found = self::found(&folder, "east");
-        assert!(
-            !found.iter().any(|it| it.0.contains("families")),
-            "{help} {found:?}"
-        );
+        assert!(!found.iter().any(|it| it.0.contains("families")), "{help} {found:?}");
     }
     // No family is common to their pods.
     let folder = two_of(V6, V4);
     let found = found(&folder, "east");
-    let different = found
-        .iter()
-        .find(|it| it.0 == "different-families")
-        .unwrap();
+    let different = found.iter().find(|it| it.0 == "different-families").unwrap();
     assert!(!different.1.contains("kubectl"), "{}", different.1);
 }
 
@@ -288,14 +199,11 @@ fn clusters_of_different_families() {
 fn annotate(nodes: &mut [Value], helps: &[(String, String)]) {
     const KEY: &str = "kilo.squat.ai/allowed-location-ips";
     for (_, help) in helps {
-        let commands = help
-            .split('`')
-            .filter(|it| it.starts_with("kubectl --context east annotate"));
+        let commands =
+            help.split('`').filter(|it| it.starts_with("kubectl --context east annotate"));
         for command in commands {
             let words: Vec<&str> = command.split(' ').collect();
-            let [.., name, "--overwrite", change] = words[..] else {
-                panic!("{command}")
-            };
+            let [.., name, "--overwrite", change] = words[..] else { panic!("{command}") };
             let node = nodes.iter_mut().find(|it| it["name"] == name).unwrap();
             let annotations = node["annotations"].as_object_mut().unwrap();
             match change.strip_prefix(KEY).unwrap().strip_prefix('=') {
@@ -318,22 +226,12 @@ fn contested_location_ranges() {
         ["172.31.0.0/22", "172.31.1.0/24", "172.31.0.0/23", ""],
         ["172.31.1.0/24", "172.31.0.0/22", "", "172.31.0.0/21"],
         ["172.31.0.0/23", "172.31.0.0/22", "172.31.1.0/24", ""],
-        [
-            "172.31.1.0/24,172.31.9.0/24",
-            "172.31.0.0/22",
-            "172.31.9.0/24",
-            "",
-        ],
+        ["172.31.1.0/24,172.31.9.0/24", "172.31.0.0/22", "172.31.9.0/24", ""],
         // Of Peers, of what their clusters declare, and of nodes of another location.
         ["10.3.0.0/22", "10.3.1.0/25", "", ""],
         ["10.3.7.0/24", "", "", ""],
         ["192.168.1.0/24,172.31.9.0/24", "10.1.1.0/26", "", ""],
-        [
-            "172.31.0.0/22,10.3.0.0/22",
-            "172.31.1.0/24,10.3.0.0/24",
-            "",
-            "10.3.0.0/16",
-        ],
+        ["172.31.0.0/22,10.3.0.0/22", "172.31.1.0/24,10.3.0.0/24", "", "10.3.0.0/16"],
     ] {
         let mut nodes: Vec<Value> = [1, 2, 3, 4].map(|it| node(1, it)).into();
         for (node, (offer, location)) in
@@ -341,15 +239,9 @@ fn contested_location_ranges() {
         {
             let annotations = node["annotations"].as_object_mut().unwrap();
             annotations["kilo.squat.ai/granularity"] = json!("location");
-            annotations.insert(
-                "kilo.squat.ai/location".to_owned(),
-                json!(location.to_string()),
-            );
+            annotations.insert("kilo.squat.ai/location".to_owned(), json!(location.to_string()));
             if !offer.is_empty() {
-                annotations.insert(
-                    "kilo.squat.ai/allowed-location-ips".to_owned(),
-                    json!(offer),
-                );
+                annotations.insert("kilo.squat.ai/allowed-location-ips".to_owned(), json!(offer));
             }
         }
         nodes[3]["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("");

@@ -72,10 +72,7 @@ fn wrong() -> Folder {
 fn report_in(folder: &Folder, format: &str) -> String {
     let run = folder.run(&["validate", "--output", format]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{format}");
-    let bad = run
-        .stdout
-        .chars()
-        .find(|&it| it != '\n' && is_deceptive(it));
+    let bad = run.stdout.chars().find(|&it| it != '\n' && is_deceptive(it));
     assert_eq!(bad, None, "{:?}", run.stdout);
     // A command to the runner of a job, whose log this may be.
     assert!(!run.stdout.contains("##["), "{}", run.stdout);
@@ -137,10 +134,8 @@ fn fingerprints(folder: &Folder) -> [BTreeSet<String>; 2] {
 
 /// Fails if a log does not match the schema of the standard.
 fn assert_valid(log: &Value) {
-    let schema = include_str!(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/vectors/sarif-2.1.0.json"
-    ));
+    let schema =
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/sarif-2.1.0.json"));
     // ECMA-262, which JSON Schema refers to, does not allow the second bracket.
     let schema = schema.replace("{2}]?$", "{2}?$");
     let schema = serde_json::from_str(&schema).unwrap();
@@ -179,9 +174,7 @@ fn outside(line: &str) -> String {
 
 fn is_of_ours(outside: &str) -> bool {
     let is_rule = |it: &str| it.bytes().all(|it| it.is_ascii_lowercase() || it == b'-');
-    let item = outside
-        .strip_prefix("-  **")
-        .and_then(|it| it.strip_suffix("** "));
+    let item = outside.strip_prefix("-  **").and_then(|it| it.strip_suffix("** "));
     item.is_some_and(is_rule)
         || matches!(outside, "" | "  - help: " | "<details>" | "</details>")
         || outside.starts_with("### clustermesh: ")
@@ -222,10 +215,8 @@ fn a_log_says_what_where_and_how_much() {
       }
     }
     "##);
-    let mut twin = results(&folder)
-        .into_iter()
-        .find(|it| it["ruleId"] == "key-in-two-clusters")
-        .unwrap();
+    let mut twin =
+        results(&folder).into_iter().find(|it| it["ruleId"] == "key-in-two-clusters").unwrap();
     twin["partialFingerprints"].take();
     insta::assert_snapshot!(format!("{twin:#}"), @r#"
     {
@@ -409,10 +400,7 @@ fn nothing_to_tell_is_reported_too() {
     let folder = Folder::mesh();
     assert_eq!(report_in(&folder, "github"), "");
     assert_eq!(report_in(&folder, "gitlab"), "[]\n");
-    assert_eq!(
-        report_in(&folder, "markdown"),
-        "### clustermesh: no problems found\n"
-    );
+    assert_eq!(report_in(&folder, "markdown"), "### clustermesh: no problems found\n");
     let log = parsed(&folder, "sarif");
     assert_valid(&log);
     assert_eq!(log["runs"][0]["results"], json!([]));
@@ -439,14 +427,9 @@ fn no_node_gets_out_of_a_format() {
             let (name, properties, message) = command(line);
             assert_eq!(name, "warning");
             let names: Vec<&str> = properties.iter().map(|it| it.0).collect();
-            assert_eq!(
-                names,
-                ["file", "line", "endLine", "col", "endColumn", "title"]
-            );
+            assert_eq!(names, ["file", "line", "endLine", "col", "endColumn", "title"]);
             assert_eq!(properties[0].1, "snapshots/east.json", "{line}");
-            let escapes = message
-                .match_indices('%')
-                .map(|it| &message[it.0..it.0 + 3]);
+            let escapes = message.match_indices('%').map(|it| &message[it.0..it.0 + 3]);
             for escape in escapes {
                 assert!(["%25", "%0A"].contains(&escape), "{message}");
             }
@@ -475,10 +458,7 @@ fn fingerprints_stay_when_lines_move() {
     let mesh = folder.read("mesh.yaml");
     folder.write("mesh.yaml", format!("# A comment.\n\n{mesh}"));
     let mut snapshot: Value = serde_json::from_str(&folder.read("snapshots/west.json")).unwrap();
-    snapshot["nodes"]
-        .as_array_mut()
-        .unwrap()
-        .insert(0, node(3, 0));
+    snapshot["nodes"].as_array_mut().unwrap().insert(0, node(3, 0));
     folder.write("snapshots/west.json", snapshot.to_string());
     assert_eq!(fingerprints(&folder), before);
     folder.edit("snapshots/east.json", "nonsense", "otherwise");
@@ -521,11 +501,7 @@ fn files_are_called_as_the_repository_calls_them() {
 fn a_comment_is_never_too_long() {
     let folder = crowd();
     let comment = report_in(&folder, "markdown");
-    assert!(
-        (50_000..=60_000).contains(&comment.len()),
-        "{}",
-        comment.len()
-    );
+    assert!((50_000..=60_000).contains(&comment.len()), "{}", comment.len());
     let report: Vec<&str> = comment.lines().collect();
     let items = report.iter().filter(|it| it.starts_with("- `")).count();
     let more = report.iter().filter_map(|it| {
@@ -614,10 +590,7 @@ fn no_cluster_hides_the_others_where_not_all_fit() {
     let warnings = commands.lines().filter(|it| it.starts_with("::warning "));
     // Of each severity, a job shows the first ten.
     let shown: Vec<&str> = warnings.take(10).collect();
-    assert!(
-        shown.iter().any(|it| it.contains("west/bad001")),
-        "{shown:#?}"
-    );
+    assert!(shown.iter().any(|it| it.contains("west/bad001")), "{shown:#?}");
     let comment = report_in(&folder, "markdown");
     assert_contains(&comment, "- … and ");
     assert_contains(&comment, "west/bad001");
@@ -640,14 +613,9 @@ fn what_follows_from_another_finding_is_listed_under_it() {
     let (followed, first): (Vec<&Value>, Vec<&Value>) =
         findings.iter().partition(|it| it["cause"] == cause);
     let rules = |part: &[&Value]| -> BTreeSet<String> {
-        part.iter()
-            .map(|it| it["rule"].as_str().unwrap().to_owned())
-            .collect()
+        part.iter().map(|it| it["rule"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(
-        rules(&first),
-        BTreeSet::from(["contradicted-declaration".to_owned()])
-    );
+    assert_eq!(rules(&first), BTreeSet::from(["contradicted-declaration".to_owned()]));
     let expected = ["silent-cluster", "undeclared-wireguard-ip"].map(str::to_owned);
     assert_eq!(rules(&followed), BTreeSet::from(expected));
     let title = " (findings about 2 nodes and 1 other finding follow from it)";
@@ -748,12 +716,7 @@ fn many_nodes_with_one_problem_are_one_finding_in_every_format() {
     assert_contains(&command, message);
     assert_eq!(results(&folder).len(), 1);
     for format in ["concise", "markdown", "gitlab"] {
-        assert_eq!(
-            report_in(&folder, format)
-                .matches("69 nodes left out")
-                .count(),
-            1
-        );
+        assert_eq!(report_in(&folder, format).matches("69 nodes left out").count(), 1);
     }
     let before = fingerprints(&folder);
     folder.keep("east", &nodes[..60]);
@@ -763,11 +726,7 @@ fn many_nodes_with_one_problem_are_one_finding_in_every_format() {
 #[test]
 fn a_mistake_in_the_mesh_leaves_a_report_instead_of_costs() {
     let folder = Folder::mesh();
-    folder.edit(
-        "mesh.yaml",
-        "wireguardCIDR: 10.103",
-        "wireguardCDIR: 10.103",
-    );
+    folder.edit("mesh.yaml", "wireguardCIDR: 10.103", "wireguardCDIR: 10.103");
     let run = folder.run(&["capacity", "--output", "json"]);
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
     let report = run.json();

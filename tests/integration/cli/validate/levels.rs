@@ -162,14 +162,8 @@ fn an_ignore_is_for_one_object() {
         report.matches("[missing-endpoint]").count()
     };
     assert_eq!(left("{ rule: missing-endpoint, reason: lab }"), 0);
-    assert_eq!(
-        left("{ rule: missing-endpoint, cluster: east, reason: lab }"),
-        1
-    );
-    assert_eq!(
-        left("{ rule: NodeNoEndpoint, cluster: east, node: n1, reason: lab }"),
-        1
-    );
+    assert_eq!(left("{ rule: missing-endpoint, cluster: east, reason: lab }"), 1);
+    assert_eq!(left("{ rule: NodeNoEndpoint, cluster: east, node: n1, reason: lab }"), 1);
     assert_eq!(left("{ rule: missing-endpoint, node: n1, reason: lab }"), 0);
 }
 
@@ -183,10 +177,7 @@ ignore:
     say(&folder, fields);
     let run = folder.run(&["validate"]);
     assert_eq!(run.code, 0);
-    let report = run
-        .stdout
-        .split("\n\n")
-        .find(|it| it.contains("unused-ignore"));
+    let report = run.stdout.split("\n\n").find(|it| it.contains("unused-ignore"));
     insta::assert_snapshot!(report.unwrap(), @"
     warning[unused-ignore]: unused ignore: no finding matches `missing-endpoint` of `n2` of `east`
      --> clustermesh.yaml:5:13
@@ -199,11 +190,8 @@ ignore:
     let (code, report) = render(&folder, fields, &[]);
     assert_eq!(code, 0);
     assert_contains(&report, "warning[unused-ignore]");
-    let (code, _) = validate(
-        &folder,
-        &format!("{fields}rules: {{ unused-ignore: {{ level: error }} }}"),
-        &[],
-    );
+    let (code, _) =
+        validate(&folder, &format!("{fields}rules: {{ unused-ignore: {{ level: error }} }}"), &[]);
     assert_eq!(code, 1);
 }
 
@@ -213,10 +201,7 @@ fn without_a_plan_nobody_says_what_is_unused() {
     std::fs::remove_file(folder.path("snapshots/west.json")).unwrap();
     let (code, report) = validate(&folder, "ignore: [{ rule: no-anchor, reason: x }]", &[]);
     assert_eq!(code, 1);
-    assert!(
-        report.contains("missing-snapshot") && !report.contains("unused-ignore"),
-        "{report}"
-    );
+    assert!(report.contains("missing-snapshot") && !report.contains("unused-ignore"), "{report}");
 }
 
 #[test]
@@ -339,17 +324,9 @@ ignore:
 
     4 errors
     ");
-    for command in [
-        &["render"][..],
-        &["config"],
-        &["snapshot", "east", "--from", "-"],
-    ] {
+    for command in [&["render"][..], &["config"], &["snapshot", "east", "--from", "-"]] {
         let other = folder.run(command);
-        assert_eq!(
-            (other.code, other.stderr),
-            (1, run.stderr.clone()),
-            "{command:?}"
-        );
+        assert_eq!((other.code, other.stderr), (1, run.stderr.clone()), "{command:?}");
     }
     let (code, report) = validate(&folder, "rules: { host-bits: { level: off } }", &[]);
     assert_eq!(code, 1);
@@ -359,11 +336,7 @@ ignore:
 #[test]
 fn errors_stay_errors() {
     let folder = flawed();
-    folder.edit(
-        "mesh.yaml",
-        "wireguardCIDR: 10.103.0.0/24",
-        "wireguardCIDR: 10.1.0.0/24",
-    );
+    folder.edit("mesh.yaml", "wireguardCIDR: 10.103.0.0/24", "wireguardCIDR: 10.1.0.0/24");
     let lowest = everything("off");
     let (code, report) = validate(&folder, &lowest, &[]);
     assert_eq!(code, 1);
@@ -489,14 +462,8 @@ fn what_is_refused_is_not_written_however_little_it_matters() {
         ("", 1),
         ("rules: { shrunk-snapshot: { level: warning } }", 0),
         ("rules: { shrunk-snapshot: { level: off, reason: x } }", 0),
-        (
-            "ignore: [{ rule: shrunk-snapshot, cluster: east, reason: x }]",
-            0,
-        ),
-        (
-            "ignore: [{ rule: shrunk-snapshot, cluster: west, reason: x }]",
-            1,
-        ),
+        ("ignore: [{ rule: shrunk-snapshot, cluster: east, reason: x }]", 0),
+        ("ignore: [{ rule: shrunk-snapshot, cluster: west, reason: x }]", 1),
     ] {
         say(&folder, fields);
         let mut stranger = api_node(1, 9);
@@ -508,10 +475,7 @@ fn what_is_refused_is_not_written_however_little_it_matters() {
     }
     // Where there is no snapshot at all, nothing is forgiven.
     std::fs::remove_file(folder.path("snapshots/east.json")).unwrap();
-    say(
-        &folder,
-        "rules: { empty-snapshot: { level: off, reason: x } }",
-    );
+    say(&folder, "rules: { empty-snapshot: { level: off, reason: x } }");
     let run = folder.run_with_input(&["snapshot", "east", "--from", "-"], dump(&[]));
     assert_eq!(run.code, 1);
     assert_contains(&run.stderr, "error[empty-snapshot]");
@@ -554,10 +518,7 @@ ignore:
     let run = folder.run(&["config", "--output", "json"]);
     let printed = run.json();
     let settings = printed["settings"].as_array().unwrap();
-    let until = settings
-        .iter()
-        .find(|it| it["name"] == "ignore.1.until")
-        .unwrap();
+    let until = settings.iter().find(|it| it["name"] == "ignore.1.until").unwrap();
     assert_eq!(
         *until,
         json!({

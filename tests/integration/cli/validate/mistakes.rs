@@ -30,10 +30,7 @@ fn points_at_what_is_no_yaml() {
 #[test]
 fn points_at_what_is_no_yaml_in_the_config() {
     let folder = Folder::rendered();
-    folder.write(
-        "clustermesh.yaml",
-        "apiVersion: kilo-clustermesh.io/v1\nkind: 'Config\n",
-    );
+    folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: 'Config\n");
     insta::assert_snapshot!(refusal(&folder, 2), @"
     error[syntax-error]: not valid YAML: a quote is not closed in its line, and the next line is not indented further
      --> clustermesh.yaml:2:15
@@ -48,21 +45,9 @@ fn points_at_what_is_no_yaml_in_the_config() {
 #[test]
 fn tells_all_structural_mistakes_at_once() {
     let folder = Folder::rendered();
-    folder.edit(
-        "mesh.yaml",
-        "podCIDRs: [10.1.0.0/16]",
-        "podCidrs: [10.1.0.0/16]",
-    );
-    folder.edit(
-        "mesh.yaml",
-        "wireguardCIDR: 10.102.0.0/24",
-        "wireguardPort: no",
-    );
-    folder.edit(
-        "mesh.yaml",
-        "wireguardCIDR: 10.103.0.0/24",
-        "granularity: full",
-    );
+    folder.edit("mesh.yaml", "podCIDRs: [10.1.0.0/16]", "podCidrs: [10.1.0.0/16]");
+    folder.edit("mesh.yaml", "wireguardCIDR: 10.102.0.0/24", "wireguardPort: no");
+    folder.edit("mesh.yaml", "wireguardCIDR: 10.103.0.0/24", "granularity: full");
     insta::assert_snapshot!(refusal(&folder, 1), @"
     error[unknown-field]: unknown field `podCidrs`
      --> mesh.yaml:8:7
@@ -94,11 +79,7 @@ fn tells_all_semantic_mistakes_at_once() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", "10.3.0.0/16", "10.1.128.0/17");
     folder.edit("mesh.yaml", "name: north", "name: east");
-    folder.edit(
-        "mesh.yaml",
-        "spec:\n",
-        "spec:\n  topology: { mode: Hub, hubs: [wset] }\n",
-    );
+    folder.edit("mesh.yaml", "spec:\n", "spec:\n  topology: { mode: Hub, hubs: [wset] }\n");
     insta::assert_snapshot!(refusal(&folder, 1), @"
     error[duplicate-name]: duplicate cluster name `east`
       --> mesh.yaml:11:13
@@ -193,11 +174,7 @@ fn names_all_missing_snapshots() {
     let folder = Folder::mesh();
     std::fs::remove_dir_all(folder.path("snapshots")).unwrap();
     let report = refusal(&folder, 1);
-    assert_eq!(
-        report.matches("error[missing-snapshot]").count(),
-        3,
-        "{report}"
-    );
+    assert_eq!(report.matches("error[missing-snapshot]").count(), 3, "{report}");
 }
 
 #[test]
@@ -216,10 +193,7 @@ fn points_at_what_is_no_json_in_a_snapshot() {
         "{\n  \"apiVersion\": \"kilo-clustermesh.io/v1\",\n  \"kind\": ,\n}\n",
     );
     let report = refusal(&folder, 2);
-    assert_contains(
-        &report,
-        "not a snapshot: expected value\n --> snapshots/west.json:3:11\n",
-    );
+    assert_contains(&report, "not a snapshot: expected value\n --> snapshots/west.json:3:11\n");
 }
 
 #[test]
@@ -234,11 +208,7 @@ fn refuses_fields_it_does_not_know_in_a_snapshot() {
 #[test]
 fn refuses_snapshots_of_another_version() {
     let folder = Folder::rendered();
-    folder.edit(
-        "snapshots/west.json",
-        "clustermesh.io/v1",
-        "clustermesh.io/v2",
-    );
+    folder.edit("snapshots/west.json", "clustermesh.io/v1", "clustermesh.io/v2");
     folder.edit("snapshots/west.json", "\"uid\"", "\"new\"");
     insta::assert_snapshot!(refusal(&folder, 1), @"
     error[invalid-snapshot]: west: `apiVersion` is missing or unknown, so details are hidden
@@ -253,11 +223,7 @@ fn refuses_snapshots_of_another_version() {
 #[test]
 fn refuses_snapshots_of_another_cluster() {
     let folder = Folder::rendered();
-    std::fs::copy(
-        folder.path("snapshots/east.json"),
-        folder.path("snapshots/west.json"),
-    )
-    .unwrap();
+    std::fs::copy(folder.path("snapshots/east.json"), folder.path("snapshots/west.json")).unwrap();
     insta::assert_snapshot!(refusal(&folder, 1), @r#"
     error[invalid-snapshot]: west: not a snapshot: it contains cluster `east`, but the file is named after `west`
      --> snapshots/west.json:1:50
@@ -274,10 +240,7 @@ fn refuses_snapshots_of_another_cluster() {
 #[test]
 fn refuses_a_dump_in_the_place_of_a_snapshot() {
     let folder = Folder::rendered();
-    folder.write(
-        "snapshots/west.json",
-        r#"{"apiVersion":"v1","kind":"NodeList","items":[]}"#,
-    );
+    folder.write("snapshots/west.json", r#"{"apiVersion":"v1","kind":"NodeList","items":[]}"#);
     insta::assert_snapshot!(refusal(&folder, 1), @"
     error[invalid-snapshot]: west: this file is not a snapshot, but nodes as `kubectl get nodes -o json` prints them
     --> snapshots/west.json:1:1
@@ -336,11 +299,7 @@ fn names_a_file_of_kubectl_beside_the_snapshots() {
 #[test]
 fn names_a_field_that_is_not_indented() {
     let folder = Folder::mesh();
-    folder.edit(
-        "mesh.yaml",
-        "metadata:\n  name: prod",
-        "metadata:\nname: prod",
-    );
+    folder.edit("mesh.yaml", "metadata:\n  name: prod", "metadata:\nname: prod");
     insta::assert_snapshot!(refusal(&folder, 1), @"
     error[unknown-field]: `name` is not indented, so it is not part of `metadata`
      --> mesh.yaml:4:1
@@ -386,11 +345,7 @@ fn the_advised_pod_ranges_have_all_nodes() {
         &run.stdout,
         "help: write `podCIDRs: [10.1.0.0/16, 10.9.0.0/16]` in the entry of `east`",
     );
-    folder.edit(
-        "mesh.yaml",
-        "podCIDRs: [10.1.0.0/16]",
-        "podCIDRs: [10.1.0.0/16, 10.9.0.0/16]",
-    );
+    folder.edit("mesh.yaml", "podCIDRs: [10.1.0.0/16]", "podCIDRs: [10.1.0.0/16, 10.9.0.0/16]");
     let run = folder.run(&["validate"]);
     assert!(!run.stdout.contains("pod CIDR"), "{}", run.stdout);
 }

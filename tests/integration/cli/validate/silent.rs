@@ -39,10 +39,7 @@ fn a_cluster_whose_keys_others_have_says_so() {
     let mesh = folder.read("mesh.yaml");
     let (head, entries) = mesh.split_once("    - name: east\n").unwrap();
     let (east, others) = entries.split_at(entries.find("    - name: north").unwrap());
-    folder.write(
-        "mesh.yaml",
-        format!("{head}{others}    - name: east\n{east}"),
-    );
+    folder.write("mesh.yaml", format!("{head}{others}    - name: east\n{east}"));
     let mut nodes = [node(1, 1), node(1, 2)];
     for (node, number) in nodes.iter_mut().zip([1, 2]) {
         let other = self::node(3, number);
@@ -50,10 +47,7 @@ fn a_cluster_whose_keys_others_have_says_so() {
             other["annotations"]["kilo.squat.ai/key"].clone();
     }
     folder.keep("east", &nodes);
-    assert_why(
-        &folder,
-        "no cluster gets its Peers (key-in-two-clusters, key-of-target-node)",
-    );
+    assert_why(&folder, "no cluster gets its Peers (key-in-two-clusters, key-of-target-node)");
 }
 
 #[test]
@@ -87,11 +81,7 @@ fn nodes_without_endpoints_are_not_blamed_on_the_granularity() {
             node["addresses"] = json!([]);
         }
     });
-    folder.edit(
-        "mesh.yaml",
-        "- name: east",
-        "- name: east\n      granularity: Location",
-    );
+    folder.edit("mesh.yaml", "- name: east", "- name: east\n      granularity: Location");
     let why = "all 2 nodes are left out (1 × leader-left-out, 1 × missing-endpoint)";
     assert_why(&folder, why);
 }
@@ -106,9 +96,5 @@ fn kilo_is_not_said_to_be_missing_where_it_runs() {
     });
     let run = folder.run(&["validate"]);
     assert_contains(&run.stdout, "[silent-cluster]: east");
-    assert!(
-        !run.stdout.contains("check that Kilo runs in the cluster"),
-        "{}",
-        run.stdout
-    );
+    assert!(!run.stdout.contains("check that Kilo runs in the cluster"), "{}", run.stdout);
 }

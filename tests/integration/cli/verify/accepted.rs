@@ -48,10 +48,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
     11 Peers in 3 targets
     ");
     let ranges = folder.read("rendered/west/prod--east.yaml");
-    let ranges: Vec<&str> = ranges
-        .lines()
-        .filter(|it| it.starts_with("  - \""))
-        .collect();
+    let ranges: Vec<&str> = ranges.lines().filter(|it| it.starts_with("  - \"")).collect();
     insta::assert_snapshot!(ranges.join("\n"), @r#"  - "10.1.1.0/24""#);
     assert_eq!(folder.read("rendered/north/prod--east.yaml"), before);
     let verified = folder.run(&["verify"]);

@@ -46,10 +46,7 @@ fn a_route_of_an_anchor_into_a_network_that_no_node_shows_is_assumed() {
 /// The services of kube-proxy have no LAN, and what a node announces is known.
 #[test]
 fn services_and_shown_networks_are_proved() {
-    for fields in [
-        "serviceCIDR: 172.21.0.0/24",
-        "additionalCIDRs: [192.168.1.0/24]",
-    ] {
+    for fields in ["serviceCIDR: 172.21.0.0/24", "additionalCIDRs: [192.168.1.0/24]"] {
         let (_, text) = verified(&declaring(fields), &[]);
         assert!(!text.contains("assume"), "{fields}: {text}");
     }

@@ -6,10 +6,7 @@ use crate::support::{assert_contains, copy, project};
 /// `examples/multi-cloud-location`, whose cluster behind NAT also declares its LAN.
 fn with_the_lan() -> Folder {
     let folder = Folder::empty();
-    copy(
-        &project().join("examples/multi-cloud-location"),
-        &folder.path(""),
-    );
+    copy(&project().join("examples/multi-cloud-location"), &folder.path(""));
     let wireguard = "      wireguardCIDR: 10.24.0.0/24\n";
     let lan = format!("{wireguard}      additionalCIDRs: [192.168.70.0/24]\n");
     folder.edit("mesh.yaml", wireguard, &lan);
@@ -26,12 +23,7 @@ fn findings_of<'a>(value: &'a Value, rule: &str) -> Vec<(&'a str, &'a str)> {
     let findings = value["findings"].as_array().unwrap().iter();
     findings
         .filter(|it| it["rule"] == rule)
-        .map(|it| {
-            (
-                it["severity"].as_str().unwrap(),
-                it["message"].as_str().unwrap(),
-            )
-        })
+        .map(|it| (it["severity"].as_str().unwrap(), it["message"].as_str().unwrap()))
         .collect()
 }
 
@@ -43,10 +35,7 @@ fn a_declared_lan_behind_nat_makes_no_loop() {
     assert!(peers.contains("192.168.70.11/32"), "{peers}");
     let (code, value) = verified(&folder);
     let total = &value["total"];
-    assert_eq!(
-        (&total["declared"], &total["working"]),
-        (&json!(246), &json!(230))
-    );
+    assert_eq!((&total["declared"], &total["working"]), (&json!(246), &json!(230)));
     assert!(findings_of(&value, "loops").is_empty(), "{value:#}");
     // The LAN has no anchor.
     assert_eq!(findings_of(&value, "no-route").len(), 1);
@@ -86,10 +75,7 @@ fn validate_names_the_pairs_that_verify_finds_closed() {
     let (code, value) = verified(&folder);
     assert_eq!(code, 1);
     let total = &value["total"];
-    assert_eq!(
-        (&total["declared"], &total["working"]),
-        (&json!(18), &json!(16))
-    );
+    assert_eq!((&total["declared"], &total["working"]), (&json!(18), &json!(16)));
     let closed = findings_of(&value, "no-initiator");
     assert_eq!(closed.len(), 2, "{closed:?}");
     let run = folder.run(&["validate", "--fail-on", "warning", "--output", "concise"]);

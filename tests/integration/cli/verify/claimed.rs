@@ -31,10 +31,7 @@ fn an_endpoint_as_internal_address_costs_the_paths_to_this_endpoint() {
     // That of `west/n1`.
     let folder = forced("198.18.113.31/32");
     let (code, total) = total(&folder);
-    assert_eq!(
-        (code, &total["declared"], &total["working"]),
-        (0, &json!(24), &json!(22))
-    );
+    assert_eq!((code, &total["declared"], &total["working"]), (0, &json!(24), &json!(22)));
     let verified = folder.run(&["verify", "--output", "concise"]).stdout;
     assert_contains(&verified, "warning[loops] east: ");
     assert!(!verified.contains(": error["), "{verified}");
@@ -76,10 +73,7 @@ fn endpoints_as_internal_addresses_of_most_nodes_fail_the_proof() {
 fn an_internal_address_of_another_family_does_not_fail_the_proof_of_others() {
     let folder = forced("2001:db8::1/64");
     let (code, total) = total(&folder);
-    assert_eq!(
-        (code, &total["declared"], &total["working"]),
-        (0, &json!(24), &json!(8))
-    );
+    assert_eq!((code, &total["declared"], &total["working"]), (0, &json!(24), &json!(8)));
     assert_eq!(folder.run(&["verify", "--fail-on", "warning"]).code, 1);
 }
 

@@ -60,10 +60,7 @@ fn a_denial_is_not_met_by_endpoints_that_nobody_answers() {
         (code, value["expectations"][0]["broken"].clone())
     };
     assert_eq!(broken(), (1, json!(4)));
-    let files = [
-        "rendered/east/prod--west.yaml",
-        "rendered/west/prod--east.yaml",
-    ];
+    let files = ["rendered/east/prod--west.yaml", "rendered/west/prod--east.yaml"];
     let edit = |from: &str, to: &str| {
         for file in files {
             folder.write(file, folder.read(file).replace(from, to));
@@ -196,10 +193,7 @@ fn tells_programs_the_way_of_the_packet() {
     };
     assert_eq!(expectation["place"]["file"], "expectations.yaml");
     assert_eq!(expectation["place"]["line"], 4);
-    assert_eq!(
-        (&expectation["pairs"], &expectation["broken"]),
-        (&json!(4), &json!(4))
-    );
+    assert_eq!((&expectation["pairs"], &expectation["broken"]), (&json!(4), &json!(4)));
     let trace = &expectation["counterexample"];
     assert_eq!(trace["verdict"], "delivered");
     assert_eq!(trace["from"]["address"], "10.1.1.0");
@@ -213,10 +207,7 @@ fn tells_programs_the_way_of_the_packet() {
     assert_eq!(steps, ["selected", "dialled", "accepted", "arrived"]);
     assert_eq!(value["findings"][0]["rule"], "failed-expectation");
     let printed = folder.run(&["schema", "trace"]).json();
-    assert_eq!(
-        crate::support::json_schema::violations(&printed, trace),
-        [""; 0]
-    );
+    assert_eq!(crate::support::json_schema::violations(&printed, trace), [""; 0]);
 }
 
 #[test]
@@ -225,10 +216,7 @@ fn the_file_may_be_anywhere() {
     let denial = "  - { from: { cluster: east }, to: { cluster: west }, expect: Deny }\n";
     folder.write("kept/here.yaml", format!("{HEAD}{denial}"));
     assert_eq!(verified(&folder, &[]).0, 0);
-    assert_eq!(
-        verified(&folder, &["--expectations", "kept/here.yaml"]).0,
-        1
-    );
+    assert_eq!(verified(&folder, &["--expectations", "kept/here.yaml"]).0, 1);
     folder.write(
         "clustermesh.yaml",
         "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nexpectations: kept/here.yaml\n",
@@ -270,12 +258,7 @@ fn a_denial_with_a_typo_does_not_hold() {
     let (code, value) = json_of(&folder, &[]);
     let findings = value["findings"].as_array().unwrap().iter();
     let report: Vec<(&str, &str)> = findings
-        .map(|it| {
-            (
-                it["rule"].as_str().unwrap(),
-                it["message"].as_str().unwrap(),
-            )
-        })
+        .map(|it| (it["rule"].as_str().unwrap(), it["message"].as_str().unwrap()))
         .collect();
     insta::assert_debug_snapshot!(report, @r#"
     [
@@ -326,20 +309,14 @@ fn the_example_s_hold_until_somebody_meddles() {
     let example = project().join("examples/hub-and-spokes");
     let run = clustermesh(&example, &["verify"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
-    assert!(
-        run.stdout.ends_with(" All 5 expectations are met.\n"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.ends_with(" All 5 expectations are met.\n"), "{}", run.stdout);
     let folder = Folder::empty();
     crate::support::copy(&example, &folder.path(""));
     let broken = || -> Vec<String> {
         let (_, value) = json_of(&folder, &[]);
         let expectations = value["expectations"].as_array().unwrap().iter();
         let broken = expectations.filter(|it| it["holds"] == false);
-        broken
-            .map(|it| it["name"].as_str().unwrap().to_owned())
-            .collect()
+        broken.map(|it| it["name"].as_str().unwrap().to_owned()).collect()
     };
     // Bell takes ada's packets from the hub, which does not take them from ada to pass them on.
     folder.edit(

@@ -17,11 +17,7 @@ fn dual_stack(is_v6_first: bool) -> Folder {
             let mut node = node(number, it);
             let v4 = format!("10.{number}.{it}.0/24");
             let v6 = format!("fd00:{number}:{it}::/64");
-            node["podCIDRs"] = if is_v6_first {
-                json!([v6, v4])
-            } else {
-                json!([v4, v6])
-            };
+            node["podCIDRs"] = if is_v6_first { json!([v6, v4]) } else { json!([v4, v6]) };
             node
         });
         folder.keep(cluster, &nodes);
@@ -39,10 +35,7 @@ fn every_exported_pod_cidr_is_proved_and_the_others_are_reported() {
     let folder = dual_stack(false);
     assert_eq!(folder.run(&["render"]).code, 0);
     let rendered = folder.read("rendered/west/prod--east.yaml");
-    assert!(
-        rendered.contains(V4) && !rendered.contains(V6),
-        "{rendered}"
-    );
+    assert!(rendered.contains(V4) && !rendered.contains(V6), "{rendered}");
     let (code, value) = verified(&folder);
     assert_eq!(code, 0, "{value:#}");
     assert_eq!(value["total"]["declared"], 8, "{value:#}");
@@ -63,17 +56,11 @@ fn a_first_pod_cidr_of_the_other_family_leaves_nothing_certain() {
     let folder = dual_stack(true);
     assert_eq!(folder.run(&["render"]).code, 0);
     let rendered = folder.read("rendered/west/prod--east.yaml");
-    assert!(
-        rendered.contains(V4) && !rendered.contains(V6),
-        "{rendered}"
-    );
+    assert!(rendered.contains(V4) && !rendered.contains(V6), "{rendered}");
     let (code, value) = verified(&folder);
     assert_eq!(code, 1, "{value:#}");
     let total = &value["total"];
-    assert_eq!(
-        [&total["declared"], &total["working"]],
-        [&json!(8), &json!(0)]
-    );
+    assert_eq!([&total["declared"], &total["working"]], [&json!(8), &json!(0)]);
     let trace = folder.run(&["trace", "west/n1", "10.1.1.7"]);
     assert_eq!(trace.code, 1);
     let ending = trace.stdout.split("error[").nth(1);
@@ -84,10 +71,7 @@ fn a_first_pod_cidr_of_the_other_family_leaves_nothing_certain() {
     // A node alone has no other one to route to.
     for (number, cluster) in [(1, "east"), (3, "west")] {
         let mut alone = node(number, 1);
-        let (v4, v6) = (
-            format!("10.{number}.1.0/24"),
-            format!("fd00:{number}:1::/64"),
-        );
+        let (v4, v6) = (format!("10.{number}.1.0/24"), format!("fd00:{number}:1::/64"));
         alone["podCIDRs"] = json!([v6, v4]);
         folder.keep(cluster, &[alone]);
     }
@@ -102,11 +86,7 @@ fn only_nodes_with_a_refused_route_are_uncertain() {
     let nodes = [1, 2].map(|it| {
         let mut node = node(1, it);
         let (v4, v6) = (format!("10.1.{it}.0/24"), format!("fd00:1:{it}::/64"));
-        node["podCIDRs"] = if it == 1 {
-            json!([v6, v4])
-        } else {
-            json!([v4, v6])
-        };
+        node["podCIDRs"] = if it == 1 { json!([v6, v4]) } else { json!([v4, v6]) };
         node
     });
     folder.keep("east", &nodes);
@@ -114,10 +94,7 @@ fn only_nodes_with_a_refused_route_are_uncertain() {
     let (code, value) = verified(&folder);
     let total = &value["total"];
     assert_eq!(code, 1, "{value:#}");
-    assert_eq!(
-        [&total["declared"], &total["working"]],
-        [&json!(8), &json!(4)]
-    );
+    assert_eq!([&total["declared"], &total["working"]], [&json!(8), &json!(4)]);
     assert_eq!(folder.run(&["trace", "west/n1", "east/n1"]).code, 0);
     let run = folder.run(&["trace", "west/n1", "east/n2"]);
     assert_eq!(run.code, 1);
@@ -130,13 +107,7 @@ fn a_trace_finds_whose_pods_they_are_in_either_family() {
         let folder = dual_stack(is_v6_first);
         assert_eq!(folder.run(&["render"]).code, 0);
         let run = folder.run(&["trace", "west/n1", "10.1.1.7"]);
-        assert_eq!(
-            run.code,
-            i32::from(is_v6_first),
-            "{}{}",
-            run.stdout,
-            run.stderr
-        );
+        assert_eq!(run.code, i32::from(is_v6_first), "{}{}", run.stdout, run.stderr);
         assert_contains(&run.stdout, "to a pod on east/n1");
         let run = folder.run(&["trace", "west/fd00:3:1::7", "fd00:1:1::7"]);
         assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
@@ -162,10 +133,7 @@ fn a_second_pod_cidr_behind_a_leader_is_not_reached() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let (_, value) = verified(&folder);
     let findings = value["findings"].to_string();
-    assert!(
-        findings.contains("10.1.2.0/24") && !findings.contains("10.1.1.0/24"),
-        "{findings}"
-    );
+    assert!(findings.contains("10.1.2.0/24") && !findings.contains("10.1.1.0/24"), "{findings}");
 }
 
 /// Without internal addresses the nodes' pod CIDRs decide, not the order of a flat list.
@@ -173,11 +141,7 @@ fn a_second_pod_cidr_behind_a_leader_is_not_reached() {
 fn a_flat_list_that_begins_with_the_other_family_changes_nothing() {
     let folder = Folder::mesh();
     let typed = "podCIDRs: [10.1.0.0/16]\n      wireguardCIDR: 10.101.0.0/24";
-    folder.edit(
-        "mesh.yaml",
-        typed,
-        "allowedNetworks: [10.1.0.0/16, 10.101.0.0/24]",
-    );
+    folder.edit("mesh.yaml", typed, "allowedNetworks: [10.1.0.0/16, 10.101.0.0/24]");
     let nodes = [1, 2].map(|it| {
         let mut node = node(1, it);
         let annotations = node["annotations"].as_object_mut().unwrap();
@@ -188,11 +152,7 @@ fn a_flat_list_that_begins_with_the_other_family_changes_nothing() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let rendered = folder.read("rendered/east/prod--west.yaml");
     assert_eq!(rendered.matches("kind: Peer").count(), 2, "{rendered}");
-    folder.edit(
-        "mesh.yaml",
-        "[10.1.0.0/16, 10",
-        "['fd00:1::/48', 10.1.0.0/16, 10",
-    );
+    folder.edit("mesh.yaml", "[10.1.0.0/16, 10", "['fd00:1::/48', 10.1.0.0/16, 10");
     assert_eq!(folder.run(&["render"]).code, 0);
     assert_eq!(folder.read("rendered/east/prod--west.yaml"), rendered);
 }
@@ -225,11 +185,7 @@ fn dialled_at_v6(showing: std::ops::Range<u8>) -> Folder {
 #[test]
 fn a_family_that_no_snapshot_shows_is_assumed() {
     let (code, value) = verified(&dialled_at_v6(1..3));
-    assert_eq!(
-        (code, &value["total"]["working"]),
-        (0, &json!(8)),
-        "{value:#}"
-    );
+    assert_eq!((code, &value["total"]["working"]), (0, &json!(8)), "{value:#}");
     let folder = dialled_at_v6(1..2);
     let (code, value) = verified(&folder);
     assert_eq!(code, 0, "{value:#}");
@@ -241,10 +197,7 @@ fn a_family_that_no_snapshot_shows_is_assumed() {
     let assumption = &value["assumptions"][0];
     assert_eq!(assumption["premise"], "ipv6");
     assert_eq!(assumption["pairs"], 4);
-    assert_eq!(
-        assumption["nodes"],
-        json!([{ "cluster": "west", "node": "n2" }])
-    );
+    assert_eq!(assumption["nodes"], json!([{ "cluster": "west", "node": "n2" }]));
     let run = folder.run(&["verify", "--fail-on", "warning"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     insta::assert_snapshot!(run.stdout, @"
@@ -266,8 +219,7 @@ fn a_family_that_no_snapshot_shows_is_assumed() {
     let run = folder.run(&["trace", "west/n2", "east/n1"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     assert!(
-        run.stdout
-            .contains("west/n2 has an IPv6 address (not in its snapshot)"),
+        run.stdout.contains("west/n2 has an IPv6 address (not in its snapshot)"),
         "{}",
         run.stdout
     );
@@ -288,11 +240,7 @@ fn what_is_only_assumed_proves_nothing() {
 fn who_calls_need_not_be_dialled() {
     let folder = dialled_at_v6(3..3);
     let entry = "wireguardCIDR: 10.101.0.0/24";
-    folder.edit(
-        "mesh.yaml",
-        entry,
-        &format!("{entry}\n      persistentKeepalive: 25"),
-    );
+    folder.edit("mesh.yaml", entry, &format!("{entry}\n      persistentKeepalive: 25"));
     let east = [1, 2].map(|it| {
         let mut node = node(1, it);
         let address = format!("[2001:db8:1::{it}]:51820");
@@ -302,22 +250,14 @@ fn who_calls_need_not_be_dialled() {
     folder.keep("east", &east);
     assert_eq!(folder.run(&["render"]).code, 0);
     let (code, value) = verified(&folder);
-    assert_eq!(
-        (code, &value["total"]["working"]),
-        (0, &json!(8)),
-        "{value:#}"
-    );
+    assert_eq!((code, &value["total"]["working"]), (0, &json!(8)), "{value:#}");
 }
 
 #[test]
 fn a_range_on_the_lan_of_a_node_that_does_not_carry_it_is_assumed() {
     let folder = Folder::mesh();
     let entry = "wireguardCIDR: 10.101.0.0/24";
-    folder.edit(
-        "mesh.yaml",
-        entry,
-        &format!("{entry}\n      additionalCIDRs: [10.30.0.0/24]"),
-    );
+    folder.edit("mesh.yaml", entry, &format!("{entry}\n      additionalCIDRs: [10.30.0.0/24]"));
     let nodes = [1, 2].map(|it| {
         let mut node = node(1, it);
         if it == 2 {
@@ -332,20 +272,13 @@ fn a_range_on_the_lan_of_a_node_that_does_not_carry_it_is_assumed() {
     assert_ne!(value["total"]["assumed"], 0, "{value:#}");
     assert_eq!(value["assumptions"][0]["premise"], "route");
     let help = value["findings"].to_string();
-    assert_contains(
-        &help,
-        "anchors: [{ ranges: ['10.30.0.0/24'], nodes: [n2] }]",
-    );
+    assert_contains(&help, "anchors: [{ ranges: ['10.30.0.0/24'], nodes: [n2] }]");
     let anchored =
         "additionalCIDRs: [10.30.0.0/24]\n      anchors: [{ ranges: [10.30.0.0/24], nodes: [n2] }]";
     folder.edit("mesh.yaml", "additionalCIDRs: [10.30.0.0/24]", anchored);
     assert_eq!(folder.run(&["render"]).code, 0);
     let (code, value) = verified(&folder);
-    assert_eq!(
-        (code, &value["total"]["assumed"]),
-        (0, &json!(0)),
-        "{value:#}"
-    );
+    assert_eq!((code, &value["total"]["assumed"]), (0, &json!(0)), "{value:#}");
 }
 
 /// The advice of `verify` ends the finding.
@@ -358,16 +291,10 @@ fn a_location_range_of_another_family_is_named_with_its_node() {
     folder.keep("west", &nodes);
     let (_, value) = verified(&folder);
     let findings = value["findings"].as_array().unwrap();
-    let report = findings
-        .iter()
-        .find(|it| it["rule"] == "ambiguous")
-        .unwrap();
+    let report = findings.iter().find(|it| it["rule"] == "ambiguous").unwrap();
     let help = format!("remove fd99::/64 from the annotation `{ranges}` of n1");
     assert_eq!(report["help"], help, "{value:#}");
-    nodes[0]["annotations"]
-        .as_object_mut()
-        .unwrap()
-        .remove(ranges);
+    nodes[0]["annotations"].as_object_mut().unwrap().remove(ranges);
     folder.keep("west", &nodes);
     assert_eq!(verified(&folder).0, 0);
 }

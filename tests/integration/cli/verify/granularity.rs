@@ -45,14 +45,8 @@ fn what_most_nodes_contradict_is_a_warning_of_render_and_an_error_of_all_who_jud
 fn the_proof_follows_the_agents() {
     // Two of three nodes of `west` answer with keys that no other cluster knows, or have no Peers.
     for (folder, advice) in [
-        (
-            declared("Location", &full()),
-            "set `granularity: Full` for `west`",
-        ),
-        (
-            declared("Full", &location(full())),
-            "set `granularity: Location` for `west`",
-        ),
+        (declared("Location", &full()), "set `granularity: Full` for `west`"),
+        (declared("Full", &location(full())), "set `granularity: Location` for `west`"),
     ] {
         let (_, text) = verified(&folder, &[]);
         let (_, text) = text.split_once("\n\n").unwrap();

@@ -61,11 +61,7 @@ fn one_expectation_about_a_group_is_all_single_ones() {
         ];
         for whole in whole {
             assert_eq!(whole["pairs"], sum(&single, "pairs"), "{class} {expected}");
-            assert_eq!(
-                whole["broken"],
-                sum(&single, "broken"),
-                "{class} {expected}"
-            );
+            assert_eq!(whole["broken"], sum(&single, "broken"), "{class} {expected}");
             assert_eq!(whole["holds"], single.iter().all(|it| it["holds"] == true));
         }
         assert!(0 < sum(&single, "pairs"));
@@ -85,30 +81,18 @@ fn a_group_can_be_in_the_config_and_only_once() {
     };
     config("{ hubs: [management], tenants: [tenant-ada] }");
     let run = folder.run(&["verify", "--output", "concise"]);
-    assert_contains(
-        &run.stdout,
-        "[duplicate-name] duplicate group name `tenants`",
-    );
+    assert_contains(&run.stdout, "[duplicate-name] duplicate group name `tenants`");
     config("{ hubs: [management, tenant-eve] }");
     let run = folder.run(&["validate", "--output", "concise"]);
-    assert_contains(
-        &run.stdout,
-        "[unknown-cluster] no mesh has a cluster `tenant-eve`",
-    );
+    assert_contains(&run.stdout, "[unknown-cluster] no mesh has a cluster `tenant-eve`");
     config("{ hubs: [management] }");
-    expect(
-        &folder,
-        "- { from: { group: hubs }, to: { group: tenants }, expect: Reach }\n",
-    );
+    expect(&folder, "- { from: { group: hubs }, to: { group: tenants }, expect: Reach }\n");
     assert!(0 < sum(&results(&folder), "pairs"));
 }
 
 /// What `help:` of a finding has between backticks, the last one.
 fn proposed(text: &str) -> &str {
-    let help = text
-        .lines()
-        .find(|it| it.starts_with("help: list the paths"))
-        .unwrap();
+    let help = text.lines().find(|it| it.starts_with("help: list the paths")).unwrap();
     help.rsplit('`').nth(1).unwrap().strip_prefix("- ").unwrap()
 }
 
@@ -119,10 +103,7 @@ fn undeclared_paths_are_denied_until_exceptions_allow_them() {
     let mut exceptions = String::new();
     for round in 0.. {
         assert!(round < 10, "{exceptions}");
-        expect(
-            &folder,
-            &format!("  undeclared: Deny\n  exceptions:{exceptions}\n"),
-        );
+        expect(&folder, &format!("  undeclared: Deny\n  exceptions:{exceptions}\n"));
         if exceptions.is_empty() {
             expect(&folder, "  undeclared: Deny\n");
         }
@@ -139,23 +120,14 @@ fn undeclared_paths_are_denied_until_exceptions_allow_them() {
         write!(exceptions, "    - {exception}").unwrap();
     }
     let expired = exceptions.replace("monitoring }", "monitoring, until: 2020-01-31 }");
-    expect(
-        &folder,
-        &format!("  undeclared: Deny\n  exceptions:{expired}\n"),
-    );
+    expect(&folder, &format!("  undeclared: Deny\n  exceptions:{expired}\n"));
     let run = folder.run(&["verify"]);
     assert_eq!(run.code, 1);
     assert_contains(&run.stdout, "error[undeclared-path]");
     assert_contains(&run.stdout, "expired after 2020-01-31");
-    expect(
-        &folder,
-        &format!("  undeclared: Allow\n  exceptions:{exceptions}\n"),
-    );
+    expect(&folder, &format!("  undeclared: Allow\n  exceptions:{exceptions}\n"));
     let run = folder.run(&["verify", "--output", "concise"]);
-    assert_contains(
-        &run.stdout,
-        "`exceptions` have no effect without `undeclared: Deny`",
-    );
+    assert_contains(&run.stdout, "`exceptions` have no effect without `undeclared: Deny`");
 }
 
 /// Nodes reach services, which no link declares.
@@ -183,21 +155,14 @@ fn any_class_is_every_class() {
 fn a_member_without_a_snapshot_is_not_reached() {
     let folder = Folder::empty();
     copy(&project().join("examples/joining"), folder.0.path());
-    folder.edit(
-        "mesh.yaml",
-        "spec:\n",
-        "spec:\n  groups: { far: [east, south] }\n",
-    );
+    folder.edit("mesh.yaml", "spec:\n", "spec:\n  groups: { far: [east, south] }\n");
     let spec = |expected: &str| {
         format!("- {{ from: {{ group: far }}, to: {{ cluster: west }}, expect: {expected} }}\n")
     };
     expect(&folder, &spec("Reach"));
     let run = folder.run(&["verify"]);
     assert_eq!(run.code, 1, "{}", run.stdout);
-    assert_contains(
-        &run.stdout,
-        "unknown cluster `south`, or it has no snapshot",
-    );
+    assert_contains(&run.stdout, "unknown cluster `south`, or it has no snapshot");
 }
 
 #[test]
@@ -208,21 +173,13 @@ fn an_exception_allows_no_path_beside_it() {
     let none =
         "{ name: none, from: { class: Node }, to: { cluster: management }, class: Pod, reason: a }";
     let unallowed = |exceptions: &str| {
-        expect(
-            &folder,
-            &format!("  undeclared: Deny\n  exceptions: [{exceptions}]\n"),
-        );
+        expect(&folder, &format!("  undeclared: Deny\n  exceptions: [{exceptions}]\n"));
         let json = folder.run(&["verify", "--output", "json"]).json();
         let found = json["unallowed"].as_array().cloned().unwrap_or_default();
-        let paths = found
-            .iter()
-            .filter(|it| it["sender"] == "node" && it["receiver"] == "network");
+        let paths = found.iter().filter(|it| it["sender"] == "node" && it["receiver"] == "network");
         let rules = json["findings"].as_array().unwrap().iter();
         let unused = rules.filter(|it| it["rule"] == "unused-exception").count();
-        (
-            paths.map(|it| it["pairs"].as_u64().unwrap()).sum::<u64>(),
-            unused,
-        )
+        (paths.map(|it| it["pairs"].as_u64().unwrap()).sum::<u64>(), unused)
     };
     let (before, _) = unallowed("");
     let (some, unused) = unallowed(one);
@@ -234,8 +191,5 @@ fn an_exception_allows_no_path_beside_it() {
     expect(&folder, needed);
     let json = folder.run(&["verify", "--output", "json"]).json();
     let found = json["unallowed"].as_array().cloned().unwrap_or_default();
-    assert!(
-        found.iter().all(|it| it["receiver"] != "network"),
-        "{found:?}"
-    );
+    assert!(found.iter().all(|it| it["receiver"] != "network"), "{found:?}");
 }

@@ -66,9 +66,7 @@ fn only_the_cluster_whose_nodes_cause_errors_is_listed() {
         ),
         (
             "north",
-            annotated(nodes(2, 3), "key", |it| {
-                if it == 1 { "" } else { "x" }.to_owned()
-            }),
+            annotated(nodes(2, 3), "key", |it| if it == 1 { "" } else { "x" }.to_owned()),
             "unproved-nodes",
         ),
         (
@@ -81,9 +79,7 @@ fn only_the_cluster_whose_nodes_cause_errors_is_listed() {
         ("north", with_keys_of(2, 3), "unproved-nodes]: west"),
         (
             "north",
-            annotated(nodes(2, 3), "force-endpoint", |it| {
-                format!("10.3.{it}.9:51820")
-            }),
+            annotated(nodes(2, 3), "force-endpoint", |it| format!("10.3.{it}.9:51820")),
             "unproved-nodes]: north",
         ),
         (
@@ -100,20 +96,11 @@ fn only_the_cluster_whose_nodes_cause_errors_is_listed() {
         assert_eq!(run.stdout, format!("{cluster}\n"), "{rule}: {}", run.stderr);
         assert_contains(&run.stderr, &format!("error[{rule}"));
         // The rest can be merged.
-        repository.git(&[
-            "checkout",
-            "HEAD",
-            "--",
-            &format!("snapshots/{cluster}.json"),
-        ]);
+        repository.git(&["checkout", "HEAD", "--", &format!("snapshots/{cluster}.json")]);
         assert_eq!(held_back(folder).stdout, "");
         for arguments in [["render"].as_slice(), &["validate"], &["verify"]] {
             let run = folder.run(arguments);
-            assert_eq!(
-                run.code, 0,
-                "{rule}: {arguments:?}: {}{}",
-                run.stdout, run.stderr
-            );
+            assert_eq!(run.code, 0, "{rule}: {arguments:?}: {}{}", run.stdout, run.stderr);
         }
         let text = folder.read("snapshots/west.json");
         assert_contains(&text, west()[3]["uid"].as_str().unwrap());
@@ -128,13 +115,9 @@ fn ordinary_changes_hold_back_nothing() {
     drained[2]["stale"] = json!(true);
     let mut reinstalled = nodes(2, 3);
     reinstalled[0]["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode([99; 32]));
-    for nodes in [
-        [nodes(2, 3), vec![joining]].concat(),
-        drained,
-        reinstalled,
-        nodes(2, 2),
-        nodes(2, 6),
-    ] {
+    for nodes in
+        [[nodes(2, 3), vec![joining]].concat(), drained, reinstalled, nodes(2, 2), nodes(2, 6)]
+    {
         let repository = refreshed();
         repository.folder.keep("north", &nodes);
         let run = held_back(&repository.folder);
@@ -186,10 +169,7 @@ fn errors_that_were_there_before_hold_back_nothing() {
     let folder = &repository.folder;
     west.push(node(3, 5));
     folder.keep("west", &west);
-    assert_contains(
-        &folder.run(&["verify"]).stdout,
-        "error[unproved-nodes]: west",
-    );
+    assert_contains(&folder.run(&["verify"]).stdout, "error[unproved-nodes]: west");
     assert_eq!(held_back(folder).stdout, "");
     // Others are still compared.
     folder.keep("north", &annotated(nodes(2, 2), "key", |_| String::new()));
@@ -204,10 +184,7 @@ fn a_cluster_without_an_old_snapshot_is_not_listed() {
     let repository = Repository::of(folder);
     repository.commit();
     let folder = &repository.folder;
-    folder.write(
-        "snapshots/north.json",
-        north.replace("kilo.squat.ai/key", "x"),
-    );
+    folder.write("snapshots/north.json", north.replace("kilo.squat.ai/key", "x"));
     assert_eq!(held_back(folder).stdout, "");
 }
 
@@ -245,11 +222,7 @@ fn levels_and_strict_apply() {
         "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules:\n  contradicted-declaration: { level: warning, reason: x }\n",
     );
     let run = held_back(folder);
-    assert!(
-        !run.stderr.contains("contradicted-declaration"),
-        "{}",
-        run.stderr
-    );
+    assert!(!run.stderr.contains("contradicted-declaration"), "{}", run.stderr);
     let mut joining = node(2, 4);
     joining["annotations"] = json!({});
     folder.keep("north", &[nodes(2, 3), vec![joining]].concat());

@@ -198,10 +198,7 @@ fn tells_programs_everything() {
     let (code, value) = json_of(&line(), "east");
     assert_eq!(code, 0);
     let hostile = &value["hostile"][0];
-    assert_eq!(
-        (&hostile["cluster"], &hostile["contained"]),
-        (&json!("east"), &json!(true))
-    );
+    assert_eq!((&hostile["cluster"], &hostile["contained"]), (&json!("east"), &json!(true)));
     let [north, west] = hostile["exposures"].as_array().unwrap().as_slice() else {
         panic!("{hostile}");
     };
@@ -210,18 +207,15 @@ fn tells_programs_everything() {
     assert_eq!(west["linked"], true);
     let addresses = |list: &Value| -> Vec<String> {
         let list = list.as_array().unwrap().iter();
-        list.map(|it| it["addresses"].as_str().unwrap().to_owned())
-            .collect()
+        list.map(|it| it["addresses"].as_str().unwrap().to_owned()).collect()
     };
     let own = ["10.1.1.0/24", "10.1.2.0/24", "10.101.0.1", "10.101.0.2"];
     assert_eq!(addresses(&west["sendsAs"]), own);
     assert_eq!(addresses(&west["captures"]), own);
     assert_eq!(west["sendsAs"][0]["place"]["file"], WEST_OF_EAST);
     let open = west["sendsTo"].as_array().unwrap().iter();
-    let pods: Vec<&str> = open
-        .filter(|it| it["kind"] == "pod")
-        .map(|it| it["node"].as_str().unwrap())
-        .collect();
+    let pods: Vec<&str> =
+        open.filter(|it| it["kind"] == "pod").map(|it| it["node"].as_str().unwrap()).collect();
     assert_eq!(pods, ["west/n1", "west/n2"]);
 }
 
@@ -229,9 +223,7 @@ fn tells_programs_everything() {
 #[test]
 fn ranges_beyond_the_sixteenth_are_counted() {
     let folder = line();
-    let stolen: Vec<String> = (1..=20)
-        .map(|it| format!("\"10.2.1.{}/32\"", 2 * it))
-        .collect();
+    let stolen: Vec<String> = (1..=20).map(|it| format!("\"10.2.1.{}/32\"", 2 * it)).collect();
     let ranges = format!("\"10.1.2.0/24\"\n  - {}", stolen.join("\n  - "));
     folder.edit(WEST_OF_EAST, "\"10.1.2.0/24\"", &ranges);
     let (code, value) = json_of(&folder, "east");
@@ -252,10 +244,7 @@ fn ranges_beyond_the_sixteenth_are_counted() {
         "packets from 10.2.1.2 (a pod on north/n1), 10.2.1.4 (a pod on north/n1), 10.2.1.6 (a pod on \
              north/n1), 10.2.1.8 (a pod on north/n1) and 20 more\n",
     );
-    assert!(
-        text.ends_with("east could do 40 things that no mesh allows\n"),
-        "{text}"
-    );
+    assert!(text.ends_with("east could do 40 things that no mesh allows\n"), "{text}");
     let findings = value["findings"].as_array().unwrap();
     for message in [
         "east can send packets from 4 more ranges that are not its own",

@@ -74,15 +74,9 @@ fn the_paths_of_a_cluster_that_joins_are_proved() {
     let object = object(&folder);
     assert_eq!(object["total"]["declared"], 8);
     let joining = &object["joining"];
-    assert_eq!(
-        joining["clusters"],
-        json!([{ "mesh": "prod", "cluster": "north" }])
-    );
+    assert_eq!(joining["clusters"], json!([{ "mesh": "prod", "cluster": "north" }]));
     assert_eq!(joining["total"]["working"], 24);
-    assert_eq!(
-        (&joining["holds"], &joining["findings"]),
-        (&json!(true), &json!([]))
-    );
+    assert_eq!((&joining["holds"], &joining["findings"]), (&json!(true), &json!([])));
     assert_eq!(object["waiting"], Value::Null);
 }
 
@@ -113,10 +107,7 @@ fn what_a_cluster_would_break_is_shown_and_does_not_fail() {
     assert_eq!(object["findings"], json!([]));
     assert_eq!(object["joining"]["holds"], false);
     assert_eq!(object["joining"]["expectations"][0]["holds"], false);
-    assert_eq!(
-        object["joining"]["findings"][0]["rule"],
-        "failed-expectation"
-    );
+    assert_eq!(object["joining"]["findings"][0]["rule"], "failed-expectation");
     let (_, text) = verified(&folder, &["--output", "markdown"]);
     let (_, then) = text.split_once("#### With north joined\n").unwrap();
     assert!(then.starts_with("\n**1 error**\n"), "{then}");
@@ -134,11 +125,7 @@ fn what_a_node_would_not_keep_is_shown() {
     let findings = object["joining"]["findings"].as_array().unwrap();
     let rules: Vec<&Value> = findings.iter().map(|it| &it["rule"]).collect();
     assert_eq!(rules, ["assumed-reach"; 2]);
-    assert_eq!(
-        findings[0]["places"],
-        json!([]),
-        "its files are not written yet"
-    );
+    assert_eq!(findings[0]["places"], json!([]), "its files are not written yet");
 }
 
 #[test]
@@ -158,14 +145,8 @@ fn a_cluster_without_a_snapshot_is_named() {
     fs::remove_file(folder.path("snapshots/north.json")).unwrap();
     let (code, text) = verified(&folder, &[]);
     assert_eq!(code, 0);
-    assert!(
-        text.ends_with("\nNot verified, because a snapshot is missing: north.\n"),
-        "{text}"
-    );
+    assert!(text.ends_with("\nNot verified, because a snapshot is missing: north.\n"), "{text}");
     let object = object(&folder);
-    assert_eq!(
-        object["waiting"],
-        json!([{ "mesh": "prod", "cluster": "north" }])
-    );
+    assert_eq!(object["waiting"], json!([{ "mesh": "prod", "cluster": "north" }]));
     assert_eq!(object["joining"], Value::Null);
 }

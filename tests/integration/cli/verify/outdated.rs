@@ -47,10 +47,7 @@ fn a_render_that_would_be_refused_is_an_error() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", NORTH, "");
     let (code, text) = verified(&folder, &[]);
-    assert_contains(
-        &text,
-        "and `render` would refuse (lost-source, lost-target)",
-    );
+    assert_contains(&text, "and `render` would refuse (lost-source, lost-target)");
     assert_contains(&text, "error[outdated-tree]");
     assert_eq!(code, 1);
     // The help leads to the errors.

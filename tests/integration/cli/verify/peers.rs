@@ -64,10 +64,7 @@ fn the_standard_input_is_read_once() {
     let peers = folder.read("rendered/west/prod--east.yaml");
     let twice = ["verify", "--peers", "west=-", "--peers", "east=-"];
     let with_mesh = ["verify", "--mesh", "-", "--peers", "west=-"];
-    let report = [
-        folder.run_with_input(&twice, &peers),
-        folder.run_with_input(&with_mesh, MESH),
-    ];
+    let report = [folder.run_with_input(&twice, &peers), folder.run_with_input(&with_mesh, MESH)];
     for run in &report {
         assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     }

@@ -45,10 +45,7 @@ fn an_expectation_requires_survival() {
     let json = folder.run(&["verify", "-o", "json"]).json();
     assert_eq!(json["holds"], false);
     let results = json["expectations"].as_array().unwrap();
-    let held: Vec<bool> = results
-        .iter()
-        .map(|it| it["holds"].as_bool().unwrap())
-        .collect();
+    let held: Vec<bool> = results.iter().map(|it| it["holds"].as_bool().unwrap()).collect();
     assert_eq!(held, [true, false]);
     assert_eq!(results[1]["survival"]["nodes"][0]["node"], "n1");
 }
@@ -72,10 +69,7 @@ fn survival_is_about_paths_that_work() {
 
     All 24 declared paths work in both directions.
     ");
-    folder.write(
-        "expectations.yaml",
-        SURVIVES.replace("nodes: 1", "nodes: 2"),
-    );
+    folder.write("expectations.yaml", SURVIVES.replace("nodes: 1", "nodes: 2"));
     let run = folder.run(&["verify"]);
     let (_, findings) = run.stdout.split_once("error[").unwrap();
     insta::assert_snapshot!(findings, @"

@@ -64,14 +64,8 @@ fn a_node_that_joins_or_is_drained_is_named() {
     let mut drained = node(3, 3);
     drained["stale"] = json!(true);
     for (last, reason) in [
-        (
-            joining,
-            "n3 (annotation kilo.squat.ai/wireguard-ip is missing or empty)",
-        ),
-        (
-            drained,
-            "n3 (not ready: its Kilo agent stopped sending heartbeats)",
-        ),
+        (joining, "n3 (annotation kilo.squat.ai/wireguard-ip is missing or empty)"),
+        (drained, "n3 (not ready: its Kilo agent stopped sending heartbeats)"),
     ] {
         let (codes, text) = judged(&with(&[node(3, 1), node(3, 2), last]));
         let finding = format!("1 of 3 nodes is not part of this proof: {reason}");
@@ -96,11 +90,7 @@ fn what_people_leave_out_does_not_count() {
     assert_eq!(judged(&folder).0, [0, 0]);
     let joining = Folder::mesh();
     joining.keep("west", &west);
-    joining.edit(
-        "mesh.yaml",
-        entry,
-        &format!("{entry}      state: Joining\n"),
-    );
+    joining.edit("mesh.yaml", entry, &format!("{entry}      state: Joining\n"));
     assert_eq!(joining.run(&["render"]).code, 0);
     assert_eq!(judged(&joining).0, [0, 0]);
 }
@@ -138,10 +128,7 @@ fn agents_with_another_granularity_are_no_part_of_the_proof() {
 #[test]
 fn nodes_whose_peers_no_target_gets_count() {
     let mut west = nodes(5);
-    for (node, of) in west
-        .iter_mut()
-        .zip([node(1, 1), node(1, 2), node(2, 1), node(2, 2)])
-    {
+    for (node, of) in west.iter_mut().zip([node(1, 1), node(1, 2), node(2, 1), node(2, 2)]) {
         node["annotations"]["kilo.squat.ai/key"] = of["annotations"]["kilo.squat.ai/key"].clone();
     }
     let (codes, text) = judged(&with(&west));

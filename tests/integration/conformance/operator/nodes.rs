@@ -9,11 +9,7 @@ pub(super) fn endpoint_string(vector: &Vector) -> Verdict {
     let run = run_node(&node, &json!({}));
     if let Some(Host::Dns(name)) = run.endpoint().map(|it| it.host) {
         let strict = run_node(&node, &json!({"endpointDomains": [format!("not.{name}")]}));
-        assert_eq!(
-            strict.code("node"),
-            "NodeEndpointInvalid",
-            "an undeclared name is refused"
-        );
+        assert_eq!(strict.code("node"), "NodeEndpointInvalid", "an undeclared name is refused");
     }
     endpoint_verdict(theirs, &run)
 }
@@ -34,16 +30,11 @@ pub(super) fn endpoint_chain(vector: &Vector) -> Verdict {
             vector.id()
         );
     }
-    if let (Some(source), Some(ExcludedReason::EndpointInvalid { origin, .. })) = (
-        theirs["source"].as_str(),
-        run.excluded.values().map(|it| &it.1).next(),
-    ) && theirs["result"] == "invalid"
+    if let (Some(source), Some(ExcludedReason::EndpointInvalid { origin, .. })) =
+        (theirs["source"].as_str(), run.excluded.values().map(|it| &it.1).next())
+        && theirs["result"] == "invalid"
     {
-        assert!(
-            format!("{origin:?}").contains(source),
-            "{}: {origin:?}",
-            vector.id()
-        );
+        assert!(format!("{origin:?}").contains(source), "{}: {origin:?}", vector.id());
     }
     endpoint_verdict(theirs, &run)
 }
@@ -71,11 +62,8 @@ pub(super) fn same_endpoint(theirs: &Value, ours: &PeerObject) -> Verdict {
         let placeholder = json!({"dnsOrIP": {"ip": "192.0.2.1"}, "port": 9});
         return reason_if(*ours == placeholder, Why::Placeholder, ours);
     }
-    let address = |it: &Value| {
-        it["dnsOrIP"]["ip"]
-            .as_str()
-            .and_then(|it| it.parse::<IpAddr>().ok())
-    };
+    let address =
+        |it: &Value| it["dnsOrIP"]["ip"].as_str().and_then(|it| it.parse::<IpAddr>().ok());
     let same = address(theirs).map(|it| it.to_canonical()) == address(ours);
     reason_if(
         same && address(ours).is_some() && ours["port"] == theirs["port"],
@@ -92,37 +80,25 @@ pub(super) fn internal_endpoint(vector: &Vector) -> Verdict {
     let ours = run_node(node, &fields(&["Annotation", "ExternalIP", "InternalIP"]));
     let endpoint = ours.endpoint().map(|it| it.to_string());
     if theirs["patched"] == true {
-        return unless(
-            endpoint.as_deref() == theirs["force-endpoint"].as_str(),
-            &endpoint,
-        );
+        return unless(endpoint.as_deref() == theirs["force-endpoint"].as_str(), &endpoint);
     }
-    let without = run_node(node, &fields(&["Annotation", "ExternalIP"]))
-        .endpoint()
-        .map(|it| it.to_string());
+    let without =
+        run_node(node, &fields(&["Annotation", "ExternalIP"])).endpoint().map(|it| it.to_string());
     if endpoint == without {
         return Ok(BTreeSet::new());
     }
     let annotations = node["annotations"].as_object().unwrap();
-    if annotations
-        .iter()
-        .any(|(key, value)| key.ends_with("-endpoint") && value == "")
-    {
+    if annotations.iter().any(|(key, value)| key.ends_with("-endpoint") && value == "") {
         return Ok(BTreeSet::from([Why::EmptyIsUnset]));
     }
-    let six = ours
-        .endpoint()
-        .is_some_and(|it| matches!(it.host, Host::Ip(IpAddr::V6(_))));
+    let six = ours.endpoint().is_some_and(|it| matches!(it.host, Host::Ip(IpAddr::V6(_))));
     reason_if(six, Why::InternalIpv6, &endpoint)
 }
 
 pub(super) fn node_validation(vector: &Vector) -> Verdict {
     let keep_keys = vector.id().starts_with("node/key-");
-    let node = if keep_keys {
-        vector.input()["node"].clone()
-    } else {
-        rekeyed(&vector.input()["node"])
-    };
+    let node =
+        if keep_keys { vector.input()["node"].clone() } else { rekeyed(&vector.input()["node"]) };
     let mut reasons = BTreeSet::new();
     for (form, generation) in FORMS {
         let Some(entry) = vector.input()["entry"].get(form) else {
@@ -168,22 +144,15 @@ pub(super) fn explained(reason: &ExcludedReason) -> Verdict {
         ExcludedReason::DuplicateKey(_) => Why::SharedKey,
         ExcludedReason::PodCidrTaken { .. } => Why::SharedPodCidr,
         ExcludedReason::NameInvalid(_) => Why::UnusableName,
-        ExcludedReason::PodCidrInvalid {
-            error: CidrError::Mapped(_),
-            ..
+        ExcludedReason::PodCidrInvalid { error: CidrError::Mapped(_), .. }
+        | ExcludedReason::WireguardIpInvalid { error: CidrError::Mapped(_), .. } => Why::Mapped,
+        ExcludedReason::EndpointInvalid { error: EndpointProblem::Endpoint(error), .. } => {
+            match error {
+                EndpointError::Unreachable { .. } => Why::Undialable,
+                EndpointError::Dns(_) => Why::NoDnsName,
+                _ => return Err(format!("{reason:?}")),
+            }
         }
-        | ExcludedReason::WireguardIpInvalid {
-            error: CidrError::Mapped(_),
-            ..
-        } => Why::Mapped,
-        ExcludedReason::EndpointInvalid {
-            error: EndpointProblem::Endpoint(error),
-            ..
-        } => match error {
-            EndpointError::Unreachable { .. } => Why::Undialable,
-            EndpointError::Dns(_) => Why::NoDnsName,
-            _ => return Err(format!("{reason:?}")),
-        },
         _ => return Err(format!("{reason:?}")),
     };
     Ok(BTreeSet::from([why]))
@@ -200,10 +169,7 @@ pub(super) fn duplicate_wireguard_ip(vector: &Vector) -> Verdict {
                 "kilo.squat.ai/wireguard-ip": node["wireguard-ip"],
                 "kilo.squat.ai/force-endpoint": "203.0.113.1:51820",
             });
-            completed(
-                &json!({"name": node["name"], "annotations": annotations}),
-                index,
-            )
+            completed(&json!({"name": node["name"], "annotations": annotations}), index)
         })
         .collect();
     let entry = json!({"name": "source", "allowedNetworks": ["10.0.0.0/8", "fd00::/8"]});
@@ -213,10 +179,7 @@ pub(super) fn duplicate_wireguard_ip(vector: &Vector) -> Verdict {
     let mut reasons = BTreeSet::new();
     if !ours.is_empty() {
         // Its other ranges stay.
-        assert!(
-            ours.iter()
-                .all(|node| run.peers.contains_key(&format!("mesh--source--{node}")))
-        );
+        assert!(ours.iter().all(|node| run.peers.contains_key(&format!("mesh--source--{node}"))));
         reasons.insert(Why::RouteNotNode);
     }
     let sorted = nodes.is_sorted_by_key(|it| it["name"].as_str());

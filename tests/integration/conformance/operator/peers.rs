@@ -4,22 +4,14 @@ use super::*;
 
 pub(super) fn whole_peers_of(vector: &Vector) -> Verdict {
     let input = vector.input();
-    let nodes: Vec<Value> = input["nodes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(rekeyed)
-        .collect();
+    let nodes: Vec<Value> = input["nodes"].as_array().unwrap().iter().map(rekeyed).collect();
     let mut reasons = BTreeSet::new();
     for (form, generation) in FORMS {
         let Some(entry) = input["source"].get(form) else {
             continue;
         };
         let entry = with_domains(entry, &nodes.iter().collect::<Vec<_>>());
-        let others = input["otherClusters"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
+        let others = input["otherClusters"].as_array().cloned().unwrap_or_default();
         let run = run(&input["mesh"], &entry, &nodes, &others)
             .map_err(|codes| format!("{form}: {codes:?}"))?;
         let theirs = vector.result(generation);
@@ -50,10 +42,7 @@ pub(super) fn same_peers(entry: &Value, nodes: &[Value], theirs: &Value, run: &R
             continue;
         };
         let mut labels = ours.metadata["labels"].clone();
-        labels
-            .as_object_mut()
-            .unwrap()
-            .remove("app.kubernetes.io/managed-by");
+        labels.as_object_mut().unwrap().remove("app.kubernetes.io/managed-by");
         let key = real_key(theirs["spec"]["publicKey"].as_str().unwrap());
         let field = |key: &str| (ours.spec.get(key), theirs["spec"].get(key));
         let (keepalive, other) = field("persistentKeepalive");
@@ -68,14 +57,8 @@ pub(super) fn same_peers(entry: &Value, nodes: &[Value], theirs: &Value, run: &R
             &run.lost,
         )?);
     }
-    let surplus = run
-        .peers
-        .keys()
-        .any(|name| peers.iter().all(|it| it["name"] != name.as_str()));
-    unless(
-        !surplus || reasons.contains(&Why::RouteNotNode),
-        &run.peers.keys(),
-    )?;
+    let surplus = run.peers.keys().any(|name| peers.iter().all(|it| it["name"] != name.as_str()));
+    unless(!surplus || reasons.contains(&Why::RouteNotNode), &run.peers.keys())?;
     Ok(reasons)
 }
 
@@ -90,11 +73,7 @@ pub(super) fn same_ranges(
     let ours: Vec<Cidr> = ours.ranges.clone();
     let theirs = deduplicated(texts(theirs));
     let canonical: Vec<Cidr> = theirs.iter().map(|it| it.parse().unwrap()).collect();
-    if canonical
-        .iter()
-        .zip(&theirs)
-        .any(|(cidr, text)| cidr.to_string() != *text)
-    {
+    if canonical.iter().zip(&theirs).any(|(cidr, text)| cidr.to_string() != *text) {
         reasons.insert(Why::Canonical);
     }
     let families: BTreeSet<Family> = canonical.iter().map(|it| it.family()).collect();
@@ -156,21 +135,12 @@ pub(super) fn is_second_address(nodes: &[Value], host: Cidr) -> bool {
 }
 
 pub(super) fn anchor_residual(vector: &Vector) -> Verdict {
-    let nodes: Vec<Value> = vector.input()["validNodes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(rekeyed)
-        .collect();
-    let nodes: Vec<Value> = nodes
-        .iter()
-        .enumerate()
-        .map(|(index, it)| dialable(it, index))
-        .collect();
-    let allowed: Vec<Cidr> = texts(&vector.input()["allowedNetworks"])
-        .iter()
-        .map(|it| it.parse().unwrap())
-        .collect();
+    let nodes: Vec<Value> =
+        vector.input()["validNodes"].as_array().unwrap().iter().map(rekeyed).collect();
+    let nodes: Vec<Value> =
+        nodes.iter().enumerate().map(|(index, it)| dialable(it, index)).collect();
+    let allowed: Vec<Cidr> =
+        texts(&vector.input()["allowedNetworks"]).iter().map(|it| it.parse().unwrap()).collect();
     let mut ranges = allowed.clone();
     for own in nodes.iter().flat_map(own_ranges) {
         // The vector assumes that the nodes are valid for any declared ranges.
@@ -180,10 +150,8 @@ pub(super) fn anchor_residual(vector: &Vector) -> Verdict {
     }
     let strings: Vec<String> = ranges.iter().map(ToString::to_string).collect();
     let entry = json!({"name": "source", "allowedNetworks": strings});
-    let theirs: Vec<Cidr> = texts(vector.result("f1"))
-        .iter()
-        .map(|it| it.parse().unwrap())
-        .collect();
+    let theirs: Vec<Cidr> =
+        texts(vector.result("f1")).iter().map(|it| it.parse().unwrap()).collect();
     let run = match run(&json!("mesh"), &entry, &nodes, &[]) {
         Ok(run) => run,
         Err(codes) => {
@@ -198,9 +166,7 @@ pub(super) fn anchor_residual(vector: &Vector) -> Verdict {
         let inside = |node: &&Value| own_ranges(node).iter().any(|it| range.contains(*it));
         let second = |node: &Value| {
             let further = texts(&node["podCIDRs"]).into_iter().skip(1);
-            further
-                .filter_map(|it| it.parse().ok())
-                .any(|it: Cidr| range.contains(it))
+            further.filter_map(|it| it.parse().ok()).any(|it: Cidr| range.contains(it))
         };
         let inhabited = nodes.iter().filter(inside).count();
         match (ours.contains(range), theirs.contains(range)) {
@@ -210,19 +176,14 @@ pub(super) fn anchor_residual(vector: &Vector) -> Verdict {
             _ => return Err(format!("{ours:?}")),
         };
     }
-    let in_order = |list: &[Cidr]| {
-        list.iter()
-            .map(|it| allowed.iter().position(|own| own == it))
-            .is_sorted()
-    };
+    let in_order =
+        |list: &[Cidr]| list.iter().map(|it| allowed.iter().position(|own| own == it)).is_sorted();
     unless(in_order(&ours) && in_order(&theirs), &ours)?;
     Ok(reasons)
 }
 
 pub(super) fn keepalive_floor(vector: &Vector) -> Verdict {
-    let seconds = vector.input()["persistentKeepalivePerCluster"]
-        .as_array()
-        .unwrap();
+    let seconds = vector.input()["persistentKeepalivePerCluster"].as_array().unwrap();
     let floor = vector.result("f2");
     assert_eq!(seconds.iter().max_by_key(|it| it.as_u64()), Some(floor));
     let mut reasons = BTreeSet::new();
@@ -230,25 +191,16 @@ pub(super) fn keepalive_floor(vector: &Vector) -> Verdict {
         let networks = [format!("10.{index}.0.0/16"), format!("100.64.{index}.0/24")];
         let entry =
             json!({"name": "source", "allowedNetworks": networks, "persistentKeepalive": own});
-        let others = seconds
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != index)
-            .map(
-                |(other, it)| json!({"name": format!("other-{other}"), "persistentKeepalive": it}),
-            );
+        let others = seconds.iter().enumerate().filter(|(other, _)| *other != index).map(
+            |(other, it)| json!({"name": format!("other-{other}"), "persistentKeepalive": it}),
+        );
         let annotations = json!({
             "kilo.squat.ai/wireguard-ip": format!("100.64.{index}.1/24"),
             "kilo.squat.ai/force-endpoint": "203.0.113.1:51820",
         });
         let node = json!({"name": "node", "podCIDRs": [format!("10.{index}.0.0/24")], "annotations": annotations});
-        let run = run(
-            &json!("mesh"),
-            &entry,
-            &[completed(&node, 1)],
-            &others.collect::<Vec<_>>(),
-        )
-        .map_err(|codes| format!("{codes:?}"))?;
+        let run = run(&json!("mesh"), &entry, &[completed(&node, 1)], &others.collect::<Vec<_>>())
+            .map_err(|codes| format!("{codes:?}"))?;
         let ours = &run.peer("node").spec["persistentKeepalive"];
         unless(ours.as_u64().unwrap_or(0) == own.as_u64().unwrap(), ours)?;
         if own != floor {

@@ -29,10 +29,7 @@ impl Run {
 
     pub(super) fn peer(&self, node: &str) -> &PeerObject {
         let suffix = format!("--{node}");
-        let mut found = self
-            .peers
-            .iter()
-            .filter(|(name, _)| name.ends_with(&suffix));
+        let mut found = self.peers.iter().filter(|(name, _)| name.ends_with(&suffix));
         found.next().unwrap().1
     }
 
@@ -45,10 +42,7 @@ impl Run {
             None => Host::Dns(host["dns"].as_str().unwrap().to_owned()),
         };
         let port = u16::try_from(endpoint["port"].as_u64().unwrap()).unwrap();
-        Some(Endpoint {
-            host,
-            port: port.try_into().unwrap(),
-        })
+        Some(Endpoint { host, port: port.try_into().unwrap() })
     }
 }
 
@@ -77,10 +71,7 @@ pub(super) fn run(
     }
     let mut taken = declared(&entry);
     let mut entries = vec![entry.clone()];
-    let targets = [
-        json!({"name": "target-four"}),
-        json!({"name": "target-six"}),
-    ];
+    let targets = [json!({"name": "target-four"}), json!({"name": "target-six"})];
     for other in targets.iter().chain(others) {
         let mut free = (0..=255).map(|i| {
             if other["name"] == "target-six" {
@@ -98,19 +89,15 @@ pub(super) fn run(
     }
     let text = mesh_of(mesh, &entries).to_string();
     let reading = mesh::read(&[Source::parse("mesh.json", text.as_str()).unwrap()]);
-    let errors = reading
-        .diagnostics
-        .iter()
-        .filter(|it| it.severity == Severity::Error);
+    let errors = reading.diagnostics.iter().filter(|it| it.severity == Severity::Error);
     let codes: BTreeSet<&str> = errors.map(|it| it.rule.name()).collect();
     if !codes.is_empty() {
         return Err(codes);
     }
     crate::docs::schemas::assert_fits(&text);
     let source: ClusterName = entry["name"].as_str().unwrap().parse().unwrap();
-    let clusters = entries
-        .iter()
-        .map(|it| it["name"].as_str().unwrap().parse::<ClusterName>().unwrap());
+    let clusters =
+        entries.iter().map(|it| it["name"].as_str().unwrap().parse::<ClusterName>().unwrap());
     let snapshots = clusters
         .map(|cluster| {
             let snapshot = if cluster == source {
@@ -177,28 +164,15 @@ pub(super) fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> R
         .iter()
         .filter_map(|it| Some((it.range.parse().ok()?, it.reason.clone())));
     let claimed = |range: &&Cidr| {
-        member
-            .membership
-            .candidates
-            .iter()
-            .any(|it| it.claims().any(|it| it == **range))
+        member.membership.candidates.iter().any(|it| it.claims().any(|it| it == **range))
     };
     Run {
-        nodes: nodes
-            .iter()
-            .map(|it| it["name"].as_str().unwrap().to_owned())
-            .collect(),
+        nodes: nodes.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect(),
         peers,
         excluded: excluded.collect(),
         robbed: robbed.map(|it| it.node.clone()).collect(),
         lost: lost.collect(),
-        shared: member
-            .cluster
-            .shared
-            .iter()
-            .filter(|it| !claimed(it))
-            .copied()
-            .collect(),
+        shared: member.cluster.shared.iter().filter(|it| !claimed(it)).copied().collect(),
     }
 }
 
@@ -225,11 +199,7 @@ pub(super) fn snapshot(cluster: &ClusterName, nodes: &[Value]) -> Snapshot {
     }
     let items: Vec<Value> = nodes.iter().map(object).collect();
     let list = json!({"kind": "NodeList", "items": items}).to_string();
-    dump::listing(&list)
-        .unwrap()
-        .snapshot(cluster.clone(), 300, None)
-        .unwrap()
-        .0
+    dump::listing(&list).unwrap().snapshot(cluster.clone(), 300, None).unwrap().0
 }
 
 /// Adds what a node needs and the vector does not mention.
@@ -279,12 +249,10 @@ pub(super) fn with_domains(entry: &Value, nodes: &[&Value]) -> Value {
         .flatten()
         .filter(|(key, _)| key.ends_with("-endpoint"));
     let names: BTreeSet<String> = texts
-        .filter_map(
-            |(_, text)| match text.as_str()?.parse::<Endpoint>().ok()?.host {
-                Host::Dns(name) if is_dns_subdomain(&name) => Some(name),
-                _ => None,
-            },
-        )
+        .filter_map(|(_, text)| match text.as_str()?.parse::<Endpoint>().ok()?.host {
+            Host::Dns(name) if is_dns_subdomain(&name) => Some(name),
+            _ => None,
+        })
         .collect();
     let mut entry = entry.clone();
     entry["endpointDomains"] = json!(names);
@@ -293,13 +261,7 @@ pub(super) fn with_domains(entry: &Value, nodes: &[&Value]) -> Value {
 
 /// The ranges that an entry declares, in order.
 pub(super) fn declared(entry: &Value) -> Vec<Cidr> {
-    let keys = [
-        "podCIDRs",
-        "wireguardCIDR",
-        "serviceCIDR",
-        "additionalCIDRs",
-        "allowedNetworks",
-    ];
+    let keys = ["podCIDRs", "wireguardCIDR", "serviceCIDR", "additionalCIDRs", "allowedNetworks"];
     let texts = keys.iter().flat_map(|key| match &entry[*key] {
         Value::String(text) => vec![text.as_str()],
         list => texts(list),
@@ -309,17 +271,12 @@ pub(super) fn declared(entry: &Value) -> Vec<Cidr> {
 
 /// The first pod CIDR, the WireGuard address and the internal addresses of a node.
 pub(super) fn own_ranges(node: &Value) -> Vec<Cidr> {
-    let pod = texts(&node["podCIDRs"])
-        .first()
-        .and_then(|it| it.parse().ok());
+    let pod = texts(&node["podCIDRs"]).first().and_then(|it| it.parse().ok());
     let wireguard = node["annotations"]["kilo.squat.ai/wireguard-ip"]
         .as_str()
         .and_then(|it| it.parse::<Interface>().ok())
         .map(|it| Cidr::host(it.address));
-    pod.into_iter()
-        .chain(wireguard)
-        .chain(internal_hosts(node))
-        .collect()
+    pod.into_iter().chain(wireguard).chain(internal_hosts(node)).collect()
 }
 
 pub(super) fn internal_hosts(node: &Value) -> Vec<Cidr> {
@@ -341,17 +298,9 @@ pub(super) fn texts(value: &Value) -> Vec<&str> {
 }
 
 pub(super) fn unless(same: bool, ours: &impl std::fmt::Debug) -> Verdict {
-    if same {
-        Ok(BTreeSet::new())
-    } else {
-        Err(format!("{ours:?}"))
-    }
+    if same { Ok(BTreeSet::new()) } else { Err(format!("{ours:?}")) }
 }
 
 pub(super) fn reason_if(holds: bool, why: Why, ours: &impl std::fmt::Debug) -> Verdict {
-    if holds {
-        Ok(BTreeSet::from([why]))
-    } else {
-        Err(format!("{ours:?}"))
-    }
+    if holds { Ok(BTreeSet::from([why])) } else { Err(format!("{ours:?}")) }
 }

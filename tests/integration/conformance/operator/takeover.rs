@@ -9,10 +9,8 @@ use super::*;
 use crate::support::{Run, clustermesh};
 
 /// Generations of the operator, by the form of their entries.
-const GENERATIONS: [(&str, &[&str]); 2] = [
-    ("typed", &["t0", "t1", "t2", "t3"]),
-    ("flat", &["f0", "f1", "f2"]),
-];
+const GENERATIONS: [(&str, &[&str]); 2] =
+    [("typed", &["t0", "t1", "t2", "t3"]), ("flat", &["f0", "f1", "f2"])];
 
 /// A mesh with a source, as a vector has it, and a target.
 struct Case {
@@ -30,11 +28,8 @@ impl Case {
         let nodes = input["nodes"].as_array().unwrap();
         let nodes: Vec<Value> = nodes.iter().map(rekeyed).collect();
         let mut source = with_domains(&input["source"][form], &nodes.iter().collect::<Vec<_>>());
-        let old = format!(
-            "{}--{}--",
-            input["mesh"].as_str().unwrap(),
-            source["name"].as_str().unwrap()
-        );
+        let old =
+            format!("{}--{}--", input["mesh"].as_str().unwrap(), source["name"].as_str().unwrap());
         let new = format!("m{number}--source-{number}--");
         source["name"] = json!(format!("source-{number}"));
         if source["wireguardPort"] == 0 {
@@ -52,40 +47,24 @@ impl Case {
             (*generation, peers.iter().map(named).collect())
         });
         let is_v6 = declared(&source).iter().all(|it| it.family() == Family::V6);
-        let ranges = if is_v6 {
-            ["3fff:1::/48", "3fff:2::/64"]
-        } else {
-            ["198.18.0.0/16", "198.19.0.0/24"]
-        };
+        let ranges =
+            if is_v6 { ["3fff:1::/48", "3fff:2::/64"] } else { ["198.18.0.0/16", "198.19.0.0/24"] };
         let target = json!({
             "name": format!("target-{number}"),
             "podCIDRs": [ranges[0]],
             "wireguardCIDR": ranges[1],
         });
-        Self {
-            number,
-            theirs: theirs.collect(),
-            entries: vec![source, target],
-            nodes,
-        }
+        Self { number, theirs: theirs.collect(), entries: vec![source, target], nodes }
     }
 
     /// Writes the mesh and the snapshots.
     fn write(&self, folder: &Path) {
         let number = self.number;
         let mesh = mesh_of(&json!(format!("m{number}")), &self.entries);
-        fs::write(
-            folder.join(format!("meshes/{number}.yaml")),
-            mesh.to_string(),
-        )
-        .unwrap();
+        fs::write(folder.join(format!("meshes/{number}.yaml")), mesh.to_string()).unwrap();
         let cluster = format!("source-{number}").parse().unwrap();
         let source = snapshot(&cluster, &self.nodes).to_json().unwrap();
-        fs::write(
-            folder.join(format!("snapshots/source-{number}.json")),
-            source,
-        )
-        .unwrap();
+        fs::write(folder.join(format!("snapshots/source-{number}.json")), source).unwrap();
         let cluster = format!("target-{number}").parse().unwrap();
         let range = |field: &Value| field.as_str().unwrap().parse::<Cidr>().unwrap();
         let node = json!({
@@ -99,11 +78,7 @@ impl Case {
             },
         });
         let target = snapshot(&cluster, &[node]).to_json().unwrap();
-        fs::write(
-            folder.join(format!("snapshots/target-{number}.json")),
-            target,
-        )
-        .unwrap();
+        fs::write(folder.join(format!("snapshots/target-{number}.json")), target).unwrap();
     }
 
     /// Writes what the operator's target has in a generation.
@@ -171,10 +146,7 @@ fn assert_cured(
             peers.contains(&&**gone) && peers.contains(&&**other)
         };
         let found = moves.iter().find(with_both);
-        assert!(
-            found.is_some_and(|it| it["help"].is_string()),
-            "{gone}: {moves:#?}"
-        );
+        assert!(found.is_some_and(|it| it["help"].is_string()), "{gone}: {moves:#?}");
     }
 }
 
@@ -192,9 +164,8 @@ fn the_operator_s_peers_are_taken_over() {
     }
     let vectors = vectors();
     // The hash in a long name is that of its mesh and cluster, which have other names here.
-    let usable = vectors
-        .iter()
-        .filter(|it| it.0["group"] == "peers" && it.id() != "peer/long-node-name");
+    let usable =
+        vectors.iter().filter(|it| it.0["group"] == "peers" && it.id() != "peer/long-node-name");
     let pairs = usable.flat_map(|vector| [(vector, 0), (vector, 1)]);
     let cases: Vec<(&Vector, Case)> = pairs
         .enumerate()
@@ -222,25 +193,15 @@ fn the_operator_s_peers_are_taken_over() {
                 let name = format!("target-{}", case.number);
                 let targets = changes["targets"].as_array().unwrap();
                 let target = targets.iter().find(|it| it["cluster"] == *name);
-                let named = target
-                    .into_iter()
-                    .flat_map(|it| it["peers"].as_array().unwrap());
+                let named = target.into_iter().flat_map(|it| it["peers"].as_array().unwrap());
                 let named: BTreeMap<String, &str> = named
                     .map(|it| {
-                        (
-                            it["name"].as_str().unwrap().to_owned(),
-                            it["change"].as_str().unwrap(),
-                        )
+                        (it["name"].as_str().unwrap().to_owned(), it["change"].as_str().unwrap())
                     })
                     .collect();
                 let ours = case.ours(folder);
                 let wanted = expected(&case.theirs[generation], &ours);
-                assert_eq!(
-                    named,
-                    wanted,
-                    "{generation} {}: {target:#?}\n{ours:#?}",
-                    vector.id()
-                );
+                assert_eq!(named, wanted, "{generation} {}: {target:#?}\n{ours:#?}", vector.id());
                 assert_cured(&case.theirs[generation], &wanted, target);
                 if wanted.is_empty() {
                     *unchanged.entry(*generation).or_insert(0) += 1;

@@ -6,10 +6,7 @@ pub(super) fn peer_name(vector: &Vector) -> Verdict {
     let input = |key: &str| vector.input()[key].as_str().unwrap();
     let name = name::peer_name(input("mesh"), input("cluster"), input("node"));
     let theirs = &vector.result("t3");
-    unless(
-        name == theirs["name"] && json!(name.len()) == theirs["len"],
-        &name,
-    )
+    unless(name == theirs["name"] && json!(name.len()) == theirs["len"], &name)
 }
 
 pub(super) fn labels(vector: &Vector) -> Verdict {
@@ -53,13 +50,7 @@ pub(super) fn one_node(vector: &Vector) -> Result<Run, BTreeSet<&'static str>> {
 
 pub(super) fn cidr_parse(vector: &Vector) -> Verdict {
     let theirs = vector.result("t3");
-    match (
-        vector.input()["text"]
-            .as_str()
-            .unwrap()
-            .parse::<Interface>(),
-        theirs["error"] == true,
-    ) {
+    match (vector.input()["text"].as_str().unwrap().parse::<Interface>(), theirs["error"] == true) {
         (Err(_), true) => Ok(BTreeSet::new()),
         (Err(CidrError::Mapped(_)), false) => Ok(BTreeSet::from([Why::Mapped])),
         (Ok(ours), false) => {
@@ -82,10 +73,7 @@ pub(super) fn cidr_overlap(vector: &Vector) -> Verdict {
     pair(vector, ["a", "b"], |a, b| {
         let overlap = a.overlaps(b);
         assert_eq!(b.overlaps(a), overlap);
-        assert_eq!(
-            net::overlaps(&[a, b], 9, |_| false).len(),
-            usize::from(overlap)
-        );
+        assert_eq!(net::overlaps(&[a, b], 9, |_| false).len(), usize::from(overlap));
         overlap
     })
 }
@@ -110,19 +98,12 @@ pub(super) fn pair(
 
 pub(super) fn mesh_overlap(vector: &Vector) -> Verdict {
     let theirs = vector.result("t3");
-    let meshes: Vec<&Value> = vector.input()["meshes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .collect();
+    let meshes: Vec<&Value> = vector.input()["meshes"].as_array().unwrap().iter().collect();
     let documents: Vec<Value> = meshes.iter().map(|it| document(it)).collect();
     let list = json!({"apiVersion": "v1", "kind": "List", "items": documents});
     let reading = mesh::read(&[Source::parse("mesh.json", list.to_string()).unwrap()]);
-    let errors: Vec<_> = reading
-        .diagnostics
-        .iter()
-        .filter(|it| it.severity == Severity::Error)
-        .collect();
+    let errors: Vec<_> =
+        reading.diagnostics.iter().filter(|it| it.severity == Severity::Error).collect();
     if errors.is_empty() {
         for document in &documents {
             crate::docs::schemas::assert_fits(&document.to_string());
@@ -172,9 +153,7 @@ pub(super) fn document(mesh: &Value) -> Value {
 pub(super) fn is_seen_by_one(meshes: &[&Value], first: &Value) -> bool {
     let names = |mesh: &&Value| -> BTreeSet<String> {
         let clusters = mesh["clusters"].as_array().unwrap().iter();
-        clusters
-            .map(|it| it["name"].as_str().unwrap().to_owned())
-            .collect()
+        clusters.map(|it| it["name"].as_str().unwrap().to_owned()).collect()
     };
     let around = |side: &Value| -> BTreeSet<String> {
         let sets = meshes.iter().map(names);

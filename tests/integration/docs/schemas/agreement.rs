@@ -445,18 +445,13 @@ fn every_field_is_among_those_that_are_held() {
     for (document, file) in [
         (whole_mesh(), "kilo.squat.ai/clustermesh_v1alpha1.json"),
         (whole_config(), "kilo-clustermesh.io/config_v1.json"),
-        (
-            whole_expectations(),
-            "kilo-clustermesh.io/expectations_v1.json",
-        ),
+        (whole_expectations(), "kilo-clustermesh.io/expectations_v1.json"),
         (whole_policy(), "kilo-clustermesh.io/clusterpolicy_v1.json"),
         (whole_snapshot(), "kilo-clustermesh.io/nodesnapshot_v1.json"),
     ] {
         let pointers = pointers(&document, "");
-        let named: BTreeSet<&str> = pointers
-            .iter()
-            .filter_map(|it| it.rsplit('/').next())
-            .collect();
+        let named: BTreeSet<&str> =
+            pointers.iter().filter_map(|it| it.rsplit('/').next()).collect();
         for (at, _) in parts(&schema(file), "") {
             if let Some((_, name)) = at.rsplit_once("/properties/") {
                 assert!(named.contains(name), "no {name} of {file}");
@@ -470,10 +465,7 @@ fn every_field_is_among_those_that_are_held() {
 fn a_schema_cannot_tell_how_a_value_is_written() {
     let schema = schema("kilo.squat.ai/clustermesh_v1alpha1.json");
     for (written, read) in [
-        (
-            "wireguardPort: 51820.0",
-            json!({ "wireguardPort": 51820.0 }),
-        ),
+        ("wireguardPort: 51820.0", json!({ "wireguardPort": 51820.0 })),
         ("topologyLabel: no", json!({ "topologyLabel": "no" })),
     ] {
         let clusters = format!(

@@ -63,10 +63,7 @@ fn every_file_that_people_write_names_its_schema() {
     for path in examples() {
         let text = fs::read_to_string(&path).unwrap();
         let is_ours = |kind: &str| text.lines().any(|line| line == format!("kind: {kind}"));
-        if !["ClusterMesh", "Config", "Expectations"]
-            .into_iter()
-            .any(is_ours)
-        {
+        if !["ClusterMesh", "Config", "Expectations"].into_iter().any(is_ours) {
             continue;
         }
         let named = text
@@ -100,9 +97,7 @@ fn what_the_book_shows_fits_its_schema() {
             let block = block.split("```").next().unwrap();
             // Kilo's Peers as they are rendered, and whole documents of our formats; no templates
             // of other kinds.
-            let kind = block
-                .lines()
-                .find_map(|it| it.trim().strip_prefix("kind: "));
+            let kind = block.lines().find_map(|it| it.trim().strip_prefix("kind: "));
             let Some(kind) =
                 kind.filter(|it| ["ClusterMesh", "Config", "Expectations", "Peer"].contains(it))
             else {
@@ -110,11 +105,7 @@ fn what_the_book_shows_fits_its_schema() {
             };
             for document in documents(block) {
                 let (file, schema) = schema_of(&document).unwrap();
-                assert!(
-                    kind == "Peer" || is_taken(kind, &document),
-                    "{}: {block}",
-                    page.display()
-                );
+                assert!(kind == "Peer" || is_taken(kind, &document), "{}: {block}", page.display());
                 assert_eq!(violations(&schema, &document), [""; 0], "{file}\n{block}");
                 let is_plain = |it: &str| block.contains(&format!(": {it},"));
                 assert!(!is_plain("off"), "a boolean to readers of YAML 1.1");

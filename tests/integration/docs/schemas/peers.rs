@@ -2,14 +2,10 @@
 
 use super::*;
 
-const WEBHOOK: &str = include_str!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/vectors/kilo-peer-admission.json"
-));
-const OPERATOR: &str = include_str!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/vectors/operator.json"
-));
+const WEBHOOK: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/kilo-peer-admission.json"));
+const OPERATOR: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/operator.json"));
 
 /// What the webhook admits and the strict schema refuses, and why it does.
 const STRICTER: [(&str, &str); 4] = [
@@ -53,10 +49,7 @@ fn the_strict_schema_is_the_webhook_s_and_more() {
     let cases: Vec<Value> = serde_json::from_str(WEBHOOK).unwrap();
     let mut stricter = BTreeSet::new();
     for case in &cases {
-        let (allowed, verdict) = (
-            case["allowed"] == true,
-            is_met(&schema, &object(&case["spec"])),
-        );
+        let (allowed, verdict) = (case["allowed"] == true, is_met(&schema, &object(&case["spec"])));
         assert!(allowed || !verdict, "{case:#}");
         if allowed && !verdict {
             stricter.insert(case["name"].as_str().unwrap());

@@ -35,10 +35,7 @@ fn only_paths_to_ends_that_are_gone_end() {
         if changes.grade() == Grade::Cleanup {
             cleaned.set(cleaned.get() + 1);
         }
-        let (was, is) = (
-            before.fabric(&before, |_| false),
-            after.fabric(&after, |_| false),
-        );
+        let (was, is) = (before.fabric(&before, |_| false), after.fabric(&after, |_| false));
         for path in paths(&was).iter().filter(|it| present.has_ends(it)) {
             prop_assert!(path.holds(&is), "{:?}: {path:?}", changes.grade());
         }
@@ -76,15 +73,11 @@ fn paths(fabric: &Fabric) -> Vec<AddressPath> {
         node: it.node.clone(),
         address: it.address,
     };
-    let pairs = ends
-        .iter()
-        .flat_map(|from| ends.iter().map(move |to| (from, to)));
+    let pairs = ends.iter().flat_map(|from| ends.iter().map(move |to| (from, to)));
     let paths = pairs.filter(|(from, to)| {
         from.cluster != to.cluster && from.address.is_ipv4() == to.address.is_ipv4()
     });
-    let paths = paths.map(|(from, to)| AddressPath {
-        ends: [copy(from), copy(to)],
-    });
+    let paths = paths.map(|(from, to)| AddressPath { ends: [copy(from), copy(to)] });
     paths.filter(|it| it.holds(fabric)).collect()
 }
 
@@ -121,10 +114,7 @@ struct Present<'r> {
 
 impl<'r> Present<'r> {
     fn new(version: &'r Rendered) -> Self {
-        Self {
-            version,
-            fleet: Fleet::new(&version.meshes, &version.snapshots).unwrap(),
-        }
+        Self { version, fleet: Fleet::new(&version.meshes, &version.snapshots).unwrap() }
     }
 
     fn nodes(&self, cluster: &ClusterName) -> &[Node] {
@@ -152,10 +142,7 @@ impl<'r> Present<'r> {
         let Some(node) = &end.node else {
             return true;
         };
-        let node = NodeRef {
-            cluster: end.cluster.clone(),
-            node: node.clone(),
-        };
+        let node = NodeRef { cluster: end.cluster.clone(), node: node.clone() };
         let is_left_out = self.has_node(&node) && !self.takes_part(&node);
         let mut nodes = self.nodes(&end.cluster).iter();
         is_left_out || nodes.any(|it| reports(it, end.address))

@@ -11,38 +11,33 @@ use super::*;
 fn a_mere_pause_ends_with_the_annotation() {
     let (marked, forgotten) = (Cell::new(0), Cell::new(0));
     let is_enough = || 3 < marked.get() && 3 < forgotten.get();
-    holds_for(
-        &any_versions(),
-        2 * cases(),
-        is_enough,
-        |(mut before, mut after)| {
-            let versions = (Rendered::new(&before), Rendered::new(&after));
-            let changes = compared(&versions.0, &versions.1);
-            for target in &changes.targets {
-                let is_at_risk = forgets(target, &versions);
-                forgotten.set(forgotten.get() + usize::from(is_at_risk));
-                let is_better = target.grade() <= Grade::Cleanup || target.is_pause_only();
-                prop_assert!(!(is_at_risk && is_better), "{target:?}");
-            }
-            if !changes.is_pause_only() {
-                return Ok(());
-            }
-            marked.set(marked.get() + 1);
-            let named = changes.targets.iter().flat_map(|target| {
-                let cluster = target.cluster.to_string();
-                let nodes = target.pausing.iter();
-                nodes.map(move |node| (cluster.clone(), node.clone()))
-            });
-            let named: BTreeSet<(String, String)> = named.collect();
-            for edition in [&mut before, &mut after] {
-                edition.annotated = named.clone();
-            }
-            let annotated = compared(&Rendered::new(&before), &Rendered::new(&after));
-            prop_assert_eq!(annotated.grade(), changes.grade_without_pause());
-            prop_assert!(annotated.grade() <= Grade::Cleanup);
-            Ok(())
-        },
-    );
+    holds_for(&any_versions(), 2 * cases(), is_enough, |(mut before, mut after)| {
+        let versions = (Rendered::new(&before), Rendered::new(&after));
+        let changes = compared(&versions.0, &versions.1);
+        for target in &changes.targets {
+            let is_at_risk = forgets(target, &versions);
+            forgotten.set(forgotten.get() + usize::from(is_at_risk));
+            let is_better = target.grade() <= Grade::Cleanup || target.is_pause_only();
+            prop_assert!(!(is_at_risk && is_better), "{target:?}");
+        }
+        if !changes.is_pause_only() {
+            return Ok(());
+        }
+        marked.set(marked.get() + 1);
+        let named = changes.targets.iter().flat_map(|target| {
+            let cluster = target.cluster.to_string();
+            let nodes = target.pausing.iter();
+            nodes.map(move |node| (cluster.clone(), node.clone()))
+        });
+        let named: BTreeSet<(String, String)> = named.collect();
+        for edition in [&mut before, &mut after] {
+            edition.annotated = named.clone();
+        }
+        let annotated = compared(&Rendered::new(&before), &Rendered::new(&after));
+        prop_assert_eq!(annotated.grade(), changes.grade_without_pause());
+        prop_assert!(annotated.grade() <= Grade::Cleanup);
+        Ok(())
+    });
 }
 
 /// Returns whether several Peers of a target change, one of its nodes can be dialled, and it knows a Peer only by the

@@ -99,11 +99,7 @@ fn sound_edition() -> impl Strategy<Value = Edition> {
             }
             cluster
         });
-        let mut world = World {
-            topology,
-            clusters: clusters.collect(),
-            externals: Vec::new(),
-        };
+        let mut world = World { topology, clusters: clusters.collect(), externals: Vec::new() };
         let count = world.clusters.len();
         // The first cluster can be dialled.
         let hidden = behind_nat.map(|it| 1 + it.index(count - 1));

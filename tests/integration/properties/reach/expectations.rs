@@ -112,49 +112,34 @@ pub(super) fn read(written: &[Value]) -> Vec<Expectation> {
     };
     let (groups, _) = KnownGroups::new([&pair]);
     let read = expectations::read(&source, &groups);
-    read.unwrap_or_else(|it| panic!("{it:?}\n{text}"))
-        .expectations
+    read.unwrap_or_else(|it| panic!("{it:?}\n{text}")).expectations
 }
 
 /// Whether an address is one of those that a side means, looked at by itself.
 pub(super) fn is_meant(selection: &Selection, site: &Site, owner: Owner, address: IpAddr) -> bool {
     let labels = owner.node().map(|it| &site.snapshot_of(it).labels);
-    let is_class = selection
-        .class
-        .is_none_or(|class| owner.class() == Some(class));
+    let is_class = selection.class.is_none_or(|class| owner.class() == Some(class));
     let clusters = selection.clusters.as_ref();
     clusters.is_none_or(|it| it.members.contains_key(site.cluster))
         && is_class
-        && selection
-            .nodes
-            .as_ref()
-            .is_none_or(|it| labels.is_some_and(|labels| it.matches(labels)))
+        && selection.nodes.as_ref().is_none_or(|it| labels.is_some_and(|labels| it.matches(labels)))
         && (selection.addresses.is_empty()
             || selection.addresses.iter().any(|it| it.holds(address)))
 }
 
 /// All owned addresses, whether Kilo counts the node or not.
 fn everything(site: &Site) -> Vec<(AddressBlock, bool)> {
-    let mut all: Vec<(AddressBlock, bool)> = address_blocks(site)
-        .into_iter()
-        .map(|it| (it, true))
-        .collect();
+    let mut all: Vec<(AddressBlock, bool)> =
+        address_blocks(site).into_iter().map(|it| (it, true)).collect();
     for (number, node) in site.model.topology.nodes.numbered() {
         if node.segment.is_none() {
-            let pods = node
-                .kilo
-                .pods()
-                .map(Span::new)
-                .map(|span| (Owner::Pods(number), span));
+            let pods = node.kilo.pods().map(Span::new).map(|span| (Owner::Pods(number), span));
             let own = node
                 .kilo
                 .internal_address()
                 .map(Span::host)
                 .map(|span| (Owner::Node(number), span));
-            all.extend(
-                pods.chain(own)
-                    .map(|(owner, span)| (AddressBlock { owner, span }, false)),
-            );
+            all.extend(pods.chain(own).map(|(owner, span)| (AddressBlock { owner, span }, false)));
         }
     }
     all
@@ -335,21 +320,14 @@ proptest! {
 /// packets, although no packet leaves for the other cluster.
 #[test]
 fn an_address_of_two_nodes_is_not_kept_out() {
-    let spec = |host, lan, key| Spec {
-        host,
-        lan,
-        key,
-        ..PLAIN
-    };
+    let spec = |host, lan, key| Spec { host, lan, key, ..PLAIN };
     let shared = [(0, 28), (14, 24), (14, 24)].into_iter().zip(1..);
     let world = World {
         topology: "{ mode: FullMesh }",
         addresses: Addresses::Apart,
         clusters: vec![
             cluster(
-                shared
-                    .map(|((host, length), key)| spec(host, Lan::Shared(length), key))
-                    .collect(),
+                shared.map(|((host, length), key)| spec(host, Lan::Shared(length), key)).collect(),
             ),
             // With the key of a node of the first cluster, so that no Peer leads here.
             cluster(vec![spec(0, Lan::V6, 1)]),

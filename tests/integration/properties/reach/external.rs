@@ -17,11 +17,7 @@ pub(super) fn written(world: &World) -> String {
         return String::new();
     }
     let externals = (0u8..).zip(&world.externals).map(|(i, external)| {
-        let clusters: Vec<String> = external
-            .clusters
-            .iter()
-            .map(|&it| cluster_name(it))
-            .collect();
+        let clusters: Vec<String> = external.clusters.iter().map(|&it| cluster_name(it)).collect();
         let endpoint = format!(", endpoint: 198.18.{}.1:51820", 220 + i);
         format!(
             "\n  - {{ name: e{i}, publicKey: {}, ranges: {:?}, clusters: {clusters:?}{} }}",
@@ -49,17 +45,10 @@ fn external(number: u8) -> impl Strategy<Value = External> {
         format!("fd00:{i}:0:1::/64"),
     ];
     let clusters = prop::collection::btree_set(0..3usize, 0..=3);
-    (
-        proptest::sample::subsequence(ranges, 1..4).prop_shuffle(),
-        any::<bool>(),
-        clusters,
-    )
-        .prop_map(|(ranges, is_dialled, mut clusters)| {
+    (proptest::sample::subsequence(ranges, 1..4).prop_shuffle(), any::<bool>(), clusters).prop_map(
+        |(ranges, is_dialled, mut clusters)| {
             clusters.insert(0);
-            External {
-                ranges,
-                is_dialled,
-                clusters,
-            }
-        })
+            External { ranges, is_dialled, clusters }
+        },
+    )
 }

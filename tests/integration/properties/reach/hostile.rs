@@ -73,20 +73,10 @@ fn sent(fabric: &Fabric, from: At, hostile: SiteId, address: IpAddr) -> Option<O
         return Some(Some(is_led));
     }
     match way.ending {
-        Ending::Ambiguous {
-            doubt: Doubt::Key { key },
-            ..
-        } => Some(
-            fabric
-                .holders(&key)
-                .iter()
-                .any(|it| it.site == hostile)
-                .then_some(is_led),
-        ),
-        Ending::Ambiguous {
-            at,
-            doubt: Doubt::Range { claims, .. },
-        } => {
+        Ending::Ambiguous { doubt: Doubt::Key { key }, .. } => {
+            Some(fabric.holders(&key).iter().any(|it| it.site == hostile).then_some(is_led))
+        }
+        Ending::Ambiguous { at, doubt: Doubt::Range { claims, .. } } => {
             let segment = site.segment(at.node)?;
             let mut claims = claims.iter();
             let is_sent = |it: &TunnelClaim| {
@@ -113,10 +103,8 @@ fn found(holds: &BoundedList<Hold>, address: IpAddr) -> Option<&Hold> {
 
 /// Addresses between any two of which something may change.
 fn addresses(fabric: &Fabric) -> Vec<IpAddr> {
-    let all = |range: &str| AddressBlock {
-        owner: Owner::Pool,
-        span: Span::new(range.parse().unwrap()),
-    };
+    let all =
+        |range: &str| AddressBlock { owner: Owner::Pool, span: Span::new(range.parse().unwrap()) };
     let both = [all("0.0.0.0/0"), all("::/0")];
     both.iter().flat_map(|it| samples(fabric, *it)).collect()
 }
@@ -128,11 +116,7 @@ fn whose(fabric: &Fabric, hostile: SiteId, address: IpAddr) -> Whose {
     }
     let mut others = fabric.owners(address);
     others.retain(|it| it.0 != hostile);
-    if others.is_empty() {
-        Whose::Nobody
-    } else {
-        Whose::Others(others)
-    }
+    if others.is_empty() { Whose::Nobody } else { Whose::Others(others) }
 }
 
 /// Compares the results about a cluster with every address.
@@ -154,11 +138,7 @@ fn hold(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), Tes
             prop_assert!(has(site, &keys, &hold.claim));
         }
         let attracted = found(&exposure.attracted, address);
-        prop_assert!(
-            attracted.is_none() || hold.is_some(),
-            "sent and not believed: {}",
-            address
-        );
+        prop_assert!(attracted.is_none() || hold.is_some(), "sent and not believed: {}", address);
         if site.has_refused_routes() {
             prop_assert!(attracted.is_none_or(|it| !it.is_certain));
             continue;
@@ -166,17 +146,7 @@ fn hold(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), Tes
         let nodes = site.model.topology.nodes.ids();
         let ready = nodes.filter(|it| site.segment(*it).is_some());
         let ways: Vec<Option<Option<bool>>> = ready
-            .map(|node| {
-                sent(
-                    fabric,
-                    At {
-                        site: exposure.site,
-                        node,
-                    },
-                    hostile,
-                    address,
-                )
-            })
+            .map(|node| sent(fabric, At { site: exposure.site, node }, hostile, address))
             .collect();
         let brute = either(ways.iter().copied().flatten());
         let report = attracted.map(|it| it.is_certain);
@@ -197,17 +167,11 @@ fn hold(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), Tes
 fn hold_onward(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), TestCaseError> {
     let second = &fabric.sites[exposure.site];
     let root = keys(&fabric.sites[hostile]);
-    for third in fabric
-        .sites
-        .ids()
-        .filter(|it| ![hostile, exposure.site].contains(it))
-    {
+    for third in fabric.sites.ids().filter(|it| ![hostile, exposure.site].contains(it)) {
         let onward = exposure.onward.listed().iter().find(|it| it.site == third);
         let third = &fabric.sites[third];
         let there = keys(third);
-        let is_routed = addresses(fabric)
-            .iter()
-            .any(|it| believed(second, &there, *it).is_some());
+        let is_routed = addresses(fabric).iter().any(|it| believed(second, &there, *it).is_some());
         let is_heard = !exposure.believed.is_empty();
         prop_assert_eq!(onward.is_some(), is_routed && is_heard);
         let Some(onward) = onward else { continue };
@@ -219,21 +183,14 @@ fn hold_onward(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<
                 let own = Keys::from_iter(key);
                 let segments = third.model.topology.segments.ids();
                 led.is_some_and(|it| held(second, it, &root, address).is_some())
-                    && segments
-                        .clone()
-                        .all(|it| is_enough(held(third, it, &own, address)))
+                    && segments.clone().all(|it| is_enough(held(third, it, &own, address)))
                     && 0 < segments.len()
             };
-            let nodes = second.model.topology.nodes.ids().map(|node| At {
-                site: exposure.site,
-                node,
-            });
+            let nodes =
+                second.model.topology.nodes.ids().map(|node| At { site: exposure.site, node });
             let surely = nodes.clone().any(|at| by(at, &|it| it == Some(true)));
-            let passage = onward
-                .passages
-                .listed()
-                .iter()
-                .find(|it| it.span.holds(Span::host(address)));
+            let passage =
+                onward.passages.listed().iter().find(|it| it.span.holds(Span::host(address)));
             prop_assert!(passage.is_some() || !surely, "no way with {}", address);
             if let Some(passage) = passage {
                 prop_assert_eq!(passage.by.site, exposure.site);

@@ -118,9 +118,7 @@ fn numbered(entry: &clustermesh::mesh::Entry, nodes: Vec<Node>) -> Vec<Node> {
         let reading = Reading::new(entry, &snapshot);
         let topology = &reading.topology;
         let segments = topology.segments.iter();
-        segments
-            .map(|it| topology.nodes[it.leader.node()].kilo.name.clone())
-            .collect()
+        segments.map(|it| topology.nodes[it.leader.node()].kilo.name.clone()).collect()
     };
     for node in &mut nodes {
         node.annotations.remove(KEY);
@@ -184,9 +182,7 @@ fn all_outages(fabric: &Fabric) -> BTreeSet<LostNodes> {
     let parts = single_parts(fabric);
     let single = parts.iter().map(|it| it.nodes(fabric));
     let pairs = pairs_of_parts(fabric);
-    single
-        .chain(pairs.iter().map(|it| both(fabric, it)))
-        .collect()
+    single.chain(pairs.iter().map(|it| both(fabric, it))).collect()
 }
 
 /// Returns the ends of paths that end.
@@ -195,10 +191,7 @@ fn ended(proof: &OutageProof, result: &OutageResult) -> BTreeSet<[End; 2]> {
     let ends = result.ended.iter().flat_map(|paths| {
         let ends = proof.ends(paths).into_iter();
         ends.map(|[sender, receiver]| {
-            [
-                end(fabric, paths.pair.from, &sender),
-                end(fabric, paths.pair.to, &receiver),
-            ]
+            [end(fabric, paths.pair.from, &sender), end(fabric, paths.pair.to, &receiver)]
         })
     });
     ends.collect()
@@ -216,11 +209,7 @@ fn outages_agree(world: &World, is_tidy: bool) -> Result<(), TestCaseError> {
         input.snapshots = snapshots_of(&input, clusters.collect());
     }
     let fabric = fabric(&input);
-    let asked = Asked {
-        meshes: &input.meshes,
-        lists_undeclared: false,
-        allowed: None,
-    };
+    let asked = Asked { meshes: &input.meshes, lists_undeclared: false, allowed: None };
     let reach = Reach::new(&fabric, u64::MAX);
     let proof = OutageProof::new(&reach, asked, u64::MAX);
     let of_all = OutageProof::of_all_paths(&reach, u64::MAX);
@@ -250,11 +239,8 @@ fn outages_agree(world: &World, is_tidy: bool) -> Result<(), TestCaseError> {
         let works = |path: &[End; 2]| {
             after.contains(path) || path[1].1.is_none() && range_works(&fabric, &left, path)
         };
-        let expected: BTreeSet<[End; 2]> = before
-            .iter()
-            .filter(|it| !it.iter().any(is_lost) && !works(it))
-            .cloned()
-            .collect();
+        let expected: BTreeSet<[End; 2]> =
+            before.iter().filter(|it| !it.iter().any(is_lost) && !works(it)).cloned().collect();
         for proof in [&proof, &of_all] {
             let is_of_all = std::ptr::eq(proof, &raw const of_all);
             let is_meant = |it: &&[End; 2]| is_of_all || declared.contains(*it);

@@ -19,15 +19,8 @@ const LIMIT: u64 = 50;
 
 /// Small enough for a test and with more pairs of nodes than [`LIMIT`]: who follows one for each is found
 /// out.
-const FULL: Layout = Layout::Full {
-    clusters: 7,
-    nodes: 12,
-};
-const HUB: Layout = Layout::Hub {
-    nodes: 12,
-    spokes: 8,
-    each: 9,
-};
+const FULL: Layout = Layout::Full { clusters: 7, nodes: 12 };
+const HUB: Layout = Layout::Hub { nodes: 12, spokes: 8, each: 9 };
 
 /// Renders a fleet and verifies it; returns the packets followed for each ordered pair of clusters too.
 fn verified(shape: Shape) -> (Verification, u64) {
@@ -92,11 +85,7 @@ fn fabric<'a>(meshes: &'a [Mesh], snapshots: &'a Snapshots, files: &'a AppliedFi
 }
 
 fn asked(meshes: &[Mesh]) -> Asked<'_> {
-    Asked {
-        meshes,
-        lists_undeclared: false,
-        allowed: None,
-    }
+    Asked { meshes, lists_undeclared: false, allowed: None }
 }
 
 /// The snapshots of a fleet, with a change to each node by its place in its cluster.
@@ -114,10 +103,7 @@ fn snapshots_of(shape: Shape, change: impl Fn(usize, &mut Node)) -> Snapshots {
 }
 
 fn shape(layout: Layout, lan: Lan) -> Shape {
-    Shape {
-        lan,
-        ..Shape::new(layout)
-    }
+    Shape { lan, ..Shape::new(layout) }
 }
 
 /// Holds a shape against the limit.
@@ -134,10 +120,7 @@ fn is_fast(shape: Shape) -> Tally {
 /// the LANs, it does not matter whose they are.
 fn is_fast_beside_its_twin(shape: Shape) {
     let total = is_fast(shape);
-    let twin = Shape {
-        lan: Lan::Own,
-        ..shape
-    };
+    let twin = Shape { lan: Lan::Own, ..shape };
     assert_eq!(total, is_fast(twin), "{shape}");
 }
 
@@ -153,26 +136,17 @@ fn a_lan_for_every_three_clusters_takes_few_packets() {
 
 #[test]
 fn a_shared_lan_with_dual_stack_takes_few_packets() {
-    is_fast_beside_its_twin(Shape {
-        is_dual_stack: true,
-        ..shape(FULL, Lan::SharedBy(7))
-    });
+    is_fast_beside_its_twin(Shape { is_dual_stack: true, ..shape(FULL, Lan::SharedBy(7)) });
 }
 
 #[test]
 fn a_shared_lan_with_three_locations_takes_few_packets() {
-    is_fast_beside_its_twin(Shape {
-        locations: 3,
-        ..shape(FULL, Lan::SharedBy(7))
-    });
+    is_fast_beside_its_twin(Shape { locations: 3, ..shape(FULL, Lan::SharedBy(7)) });
 }
 
 #[test]
 fn lans_by_location_take_few_packets() {
-    is_fast_beside_its_twin(Shape {
-        locations: 3,
-        ..shape(FULL, Lan::ByLocation)
-    });
+    is_fast_beside_its_twin(Shape { locations: 3, ..shape(FULL, Lan::ByLocation) });
 }
 
 #[test]
@@ -189,10 +163,7 @@ fn families_that_some_nodes_do_not_show_take_few_packets() {
         let snapshots = snapshots_of(shape, |place, node| {
             if place % 2 == 0 {
                 let address = format!("2001:db8::{place}");
-                node.addresses.push(Address {
-                    address,
-                    kind: AddressKind::ExternalIP,
-                });
+                node.addresses.push(Address { address, kind: AddressKind::ExternalIP });
             }
             if place % 3 == 0 {
                 let endpoint = format!("[2001:db8:1::{place}]:51820");
@@ -250,11 +221,7 @@ fn preshared_keys_take_few_packets() {
     let of_pair: Secret = &|target, source, _| Some(pair(target, source));
     for secret in [of_all, of_pair] {
         let (paths, followed) = verified_with_secrets(secret);
-        assert!(
-            paths
-                .values()
-                .all(|[promised, kept]| promised == kept && 0 < *kept)
-        );
+        assert!(paths.values().all(|[promised, kept]| promised == kept && 0 < *kept));
         assert!(followed <= LIMIT, "{followed} packets a pair");
     }
     // No Peer has the same as the one in the other direction.
@@ -266,11 +233,7 @@ fn preshared_keys_take_few_packets() {
         &|_, source, number| Some(u32::try_from(number).unwrap() * 100 + cluster_number(source));
     for secret in [of_peer, of_node] {
         let (paths, followed) = verified_with_secrets(secret);
-        assert!(
-            paths
-                .values()
-                .all(|[promised, kept]| 0 < *promised && *kept == 0)
-        );
+        assert!(paths.values().all(|[promised, kept]| 0 < *promised && *kept == 0));
         assert!(followed <= LIMIT, "{followed} packets a pair");
     }
 }
@@ -316,18 +279,8 @@ fn a_preshared_key_of_some_nodes_counts_for_these() {
 /// The tree is older than the overlap: the hub routes every second cluster's ranges to another one.
 #[test]
 fn overlapping_pod_cidrs_have_few_causes() {
-    let before = shape(
-        Layout::Hub {
-            nodes: 1,
-            spokes: 7,
-            each: 40,
-        },
-        Lan::Own,
-    );
-    let after = Shape {
-        has_overlap: true,
-        ..before
-    };
+    let before = shape(Layout::Hub { nodes: 1, spokes: 7, each: 40 }, Lan::Own);
+    let after = Shape { has_overlap: true, ..before };
     // Ranges that overlap are a mistake in the mesh, so nothing else reads it like this.
     let [old, new] = [before, after].map(|it| {
         let source = Source::parse("mesh.yaml", it.mesh().to_string()).unwrap();
@@ -353,16 +306,8 @@ fn overlapping_pod_cidrs_have_few_causes() {
     assert!(fabric.followed() - before <= total.promised * 3);
     // The ranges that the moved clusters had before. Of the spoke with the hub's own pod CIDRs only the
     // node that has that of the hub's node takes packets from there.
-    let ranges: Vec<LeakedRange> = verification
-        .leaks
-        .iter()
-        .filter_map(|it| it.range)
-        .collect();
-    let others: Vec<u64> = ranges
-        .iter()
-        .map(|it| it.others)
-        .filter(|it| 0 < *it)
-        .collect();
+    let ranges: Vec<LeakedRange> = verification.leaks.iter().filter_map(|it| it.range).collect();
+    let others: Vec<u64> = ranges.iter().map(|it| it.others).filter(|it| 0 < *it).collect();
     assert_eq!((ranges.len(), others), (1 + 3 * 16, vec![40 - 16; 3]));
     let mut failures = verification.failures.iter();
     assert!(failures.any(|it| it.pairs == 40 - 16));
@@ -397,12 +342,8 @@ fn listed_and_more<T: Kinded>(list: &BoundedList<T>, kind: T::Kind) -> (usize, u
 }
 
 fn kinds(paths: &BoundedList<Onward>) -> [(usize, usize); 3] {
-    [
-        OnwardKind::Dropped,
-        OnwardKind::Linked,
-        OnwardKind::Unlinked,
-    ]
-    .map(|kind| listed_and_more(paths, kind))
+    [OnwardKind::Dropped, OnwardKind::Linked, OnwardKind::Unlinked]
+        .map(|kind| listed_and_more(paths, kind))
 }
 
 /// Every node has a pod CIDR, a WireGuard address and a Peer, so the lists grow with the number of nodes.
@@ -479,8 +420,7 @@ fn onward_paths_that_no_mesh_allows_are_counted() {
     let unlinked = assume_hostile(&fabric, &[], &sites, APART).remove(0);
     assert_eq!(kinds(&unlinked.exposures[0].onward), [none, none, all]);
     let breaches = unlinked.breaches();
-    let through = breaches
-        .iter()
-        .filter(|it| matches!(it, Breach::Passage(..) | Breach::Passages(..)));
+    let through =
+        breaches.iter().filter(|it| matches!(it, Breach::Passage(..) | Breach::Passages(..)));
     assert_eq!(through.map(Breach::count).sum::<usize>(), 18);
 }

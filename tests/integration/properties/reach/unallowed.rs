@@ -9,10 +9,7 @@ use clustermesh::proof::verify::Declared;
 fn holds(selection: &Selection, site: &Site, block: &AddressBlock) -> bool {
     let ranges = selection.addresses.iter().map(|it| Span::new(*it));
     let is_covered = selection.addresses.is_empty() || block.span.is_covered_by(ranges);
-    let anywhere = Selection {
-        addresses: Vec::new(),
-        ..selection.clone()
-    };
+    let anywhere = Selection { addresses: Vec::new(), ..selection.clone() };
     is_covered && is_meant(&anywhere, site, block.owner, block.span.first_address())
 }
 

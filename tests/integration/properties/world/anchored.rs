@@ -74,10 +74,7 @@ pub(in super::super) fn anchored() -> impl Strategy<Value = Anchored> {
             Anchored {
                 world: World {
                     topology: "{ mode: FullMesh }",
-                    clusters: vec![
-                        cluster(0, all + unnamed, vec![anchor]),
-                        cluster(1, 2, vec![]),
-                    ],
+                    clusters: vec![cluster(0, all + unnamed, vec![anchor]), cluster(1, 2, vec![])],
                     externals: Vec::new(),
                 },
                 named,

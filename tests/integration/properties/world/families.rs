@@ -46,11 +46,7 @@ fn families() -> impl Strategy<Value = Families> {
     let pods = Just(vec![Family::V4, Family::V6]).prop_shuffle();
     (pods, 1..3usize, family(), family()).prop_map(|(mut pods, count, internal, wireguard)| {
         pods.truncate(count);
-        Families {
-            pods,
-            internal,
-            wireguard,
-        }
+        Families { pods, internal, wireguard }
     })
 }
 
@@ -58,14 +54,11 @@ fn families() -> impl Strategy<Value = Families> {
 pub(in super::super) fn mixed() -> impl Strategy<Value = (World, Vec<Families>)> {
     let cluster = (families(), 2..7usize);
     proptest::collection::vec(cluster, 2).prop_map(|drawn| {
-        let clusters = drawn
-            .iter()
-            .enumerate()
-            .map(|(i, (families, count))| Cluster {
-                flat: true,
-                nodes: (0..*count).map(|it| families.claims(i, it)).collect(),
-                ..Cluster::plain("Full")
-            });
+        let clusters = drawn.iter().enumerate().map(|(i, (families, count))| Cluster {
+            flat: true,
+            nodes: (0..*count).map(|it| families.claims(i, it)).collect(),
+            ..Cluster::plain("Full")
+        });
         let world = World {
             topology: "{ mode: FullMesh }",
             clusters: clusters.collect(),
@@ -90,23 +83,12 @@ pub(in super::super) struct OddNode {
 
 /// Draws which nodes are selected too.
 pub(in super::super) fn odd_node() -> impl Strategy<Value = OddNode> {
-    let pods = select(vec![
-        vec![Family::V4],
-        vec![Family::V4, Family::V6],
-        vec![Family::V6, Family::V4],
-    ]);
+    let pods =
+        select(vec![vec![Family::V4], vec![Family::V4, Family::V6], vec![Family::V6, Family::V4]]);
     let nodes = proptest::collection::vec((select(vec!["x", "y"]), any::<bool>()), 3..8);
-    let forms = (
-        any::<bool>(),
-        any::<bool>(),
-        select(vec!["Location", "Full"]),
-    );
+    let forms = (any::<bool>(), any::<bool>(), select(vec!["Location", "Full"]));
     let first = (pods, nodes, forms).prop_map(|(pods, nodes, (flat, selects, granularity))| {
-        let families = Families {
-            pods,
-            internal: Family::V4,
-            wireguard: Family::V4,
-        };
+        let families = Families { pods, internal: Family::V4, wireguard: Family::V4 };
         let nodes = nodes.iter().enumerate().map(|(position, drawn)| Claims {
             location: Some(drawn.0),
             label: drawn.1.then_some("yes"),
@@ -116,12 +98,8 @@ pub(in super::super) fn odd_node() -> impl Strategy<Value = OddNode> {
             nodes: (0..3).map(|it| families.claims(1, it)).collect(),
             ..Cluster::plain("Full")
         };
-        let first = Cluster {
-            flat,
-            selects,
-            nodes: nodes.collect(),
-            ..Cluster::plain(granularity)
-        };
+        let first =
+            Cluster { flat, selects, nodes: nodes.collect(), ..Cluster::plain(granularity) };
         World {
             topology: "{ mode: FullMesh }",
             clusters: vec![first, second],
@@ -133,13 +111,7 @@ pub(in super::super) fn odd_node() -> impl Strategy<Value = OddNode> {
         let odd = odd.index(first.nodes.len());
         let mut after = before.clone();
         oddity.apply(&mut after.clusters[0].nodes[odd]);
-        OddNode {
-            odd,
-            is_outvoted: first.outvotes(odd),
-            is_full: first.is_full(),
-            before,
-            after,
-        }
+        OddNode { odd, is_outvoted: first.outvotes(odd), is_full: first.is_full(), before, after }
     })
 }
 
@@ -197,13 +169,8 @@ fn oddity() -> impl Strategy<Value = Oddity> {
         ])
         .prop_map(Oddity::Pods),
         select(vec!["fd01:0::9/64", "fd00:1::9/64", "192.168.0.9/24"]).prop_map(Oddity::Internal),
-        select(vec![
-            None,
-            Some("100.64.0.99/32"),
-            Some("fd00:0:0:ffff::9/112"),
-            Some("nonsense")
-        ])
-        .prop_map(Oddity::Wireguard),
+        select(vec![None, Some("100.64.0.99/32"), Some("fd00:0:0:ffff::9/112"), Some("nonsense")])
+            .prop_map(Oddity::Wireguard),
         Just(Oddity::Silent),
         any::<bool>().prop_map(Oddity::Selected),
     ];

@@ -24,10 +24,7 @@ pub(super) fn from_file(path: &Path, patience: Duration) -> Result<Kubeconfig, S
     apart(move || drop(sender.send(bytes(&file))));
     let Ok(bytes) = receiver.recv_timeout(patience) else {
         let seconds = patience.as_secs();
-        return Err(format!(
-            "{} was not read within {seconds} s",
-            path.display()
-        ));
+        return Err(format!("{} was not read within {seconds} s", path.display()));
     };
     let text = bytes.and_then(text).map_err(|error| match error.kind() {
         // The file is named already, unless it is one of several.
@@ -121,13 +118,7 @@ fn resolve(kubeconfig: &mut Kubeconfig, folder: &Path) -> Result<(), String> {
     }
     let users = kubeconfig.auth_infos.iter_mut();
     for user in users.filter_map(|it| it.auth_info.as_mut()) {
-        let AuthInfo {
-            client_certificate,
-            client_key,
-            token_file,
-            exec,
-            ..
-        } = user;
+        let AuthInfo { client_certificate, client_key, token_file, exec, .. } = user;
         for path in [client_certificate, client_key, token_file] {
             resolve_path(path, folder)?;
         }

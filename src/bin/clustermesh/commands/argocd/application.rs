@@ -46,11 +46,7 @@ impl Application {
         if root.parent().is_none() {
             bail!("the root of the repository cannot be `/`");
         }
-        Ok(Self {
-            root: root.to_owned(),
-            path: path.to_vec(),
-            folder,
-        })
+        Ok(Self { root: root.to_owned(), path: path.to_vec(), folder })
     }
 
     /// Returns the last part of the path, if it has any.
@@ -76,9 +72,7 @@ fn parts(path: &Path) -> anyhow::Result<Vec<String>> {
         match component {
             Component::CurDir => {}
             Component::Normal(name) => {
-                let name = name
-                    .to_str()
-                    .with_context(|| format!("{VARIABLE} is not UTF-8"))?;
+                let name = name.to_str().with_context(|| format!("{VARIABLE} is not UTF-8"))?;
                 parts.push(name.to_owned());
             }
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => bail!(
@@ -101,18 +95,8 @@ mod tests {
     #[test]
     fn the_root_is_the_folder_less_the_path() {
         for (folder, path, root, name) in [
-            (
-                "/tmp/x/rendered/west",
-                "rendered/west",
-                "/tmp/x",
-                Some("west"),
-            ),
-            (
-                "/tmp/x/rendered/west",
-                "./rendered//west/",
-                "/tmp/x",
-                Some("west"),
-            ),
+            ("/tmp/x/rendered/west", "rendered/west", "/tmp/x", Some("west")),
+            ("/tmp/x/rendered/west", "./rendered//west/", "/tmp/x", Some("west")),
             ("/tmp/x", ".", "/tmp/x", None),
             ("/tmp/x", "", "/tmp/x", None),
             ("/tmp/a/a/a", "a/a", "/tmp/a", Some("a")),

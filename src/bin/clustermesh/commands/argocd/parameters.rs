@@ -46,9 +46,7 @@ impl Parameters {
         let Some(text) = env::var_os(VARIABLE) else {
             return Ok(Self::default());
         };
-        let text = text
-            .to_str()
-            .with_context(|| format!("{VARIABLE} is not UTF-8"))?;
+        let text = text.to_str().with_context(|| format!("{VARIABLE} is not UTF-8"))?;
         Self::read(text)
     }
 
@@ -88,13 +86,7 @@ impl ParameterFields {
     }
 
     fn allow_empty(self) -> anyhow::Result<Vec<Allowance>> {
-        let Self {
-            string: None,
-            map: None,
-            array: Some(array),
-            ..
-        } = self
-        else {
+        let Self { string: None, map: None, array: Some(array), .. } = self else {
             bail!("the parameter `{ALLOW_EMPTY}` must be an `array`");
         };
         let allowances = array.iter().map(|text| {
@@ -109,12 +101,7 @@ impl ParameterFields {
 
     fn string(self) -> anyhow::Result<String> {
         match self {
-            Self {
-                string: Some(string),
-                map: None,
-                array: None,
-                ..
-            } => Ok(string),
+            Self { string: Some(string), map: None, array: None, .. } => Ok(string),
             Self { name, .. } => bail!("the parameter `{name}` must be a `string`"),
         }
     }

@@ -22,10 +22,7 @@ pub(super) fn table(rooms: &[Room]) -> TextTable {
     for room in rooms {
         let cells = |fit: &Option<Fit>| {
             fit.as_ref().map_or_else(<[String; 2]>::default, |it| {
-                [
-                    format!("> {}", units::step(room.quantity, it.limit)),
-                    units::count(it.clusters),
-                ]
+                [format!("> {}", units::step(room.quantity, it.limit)), units::count(it.clusters)]
             })
         };
         let first = room.warning.as_ref().or(room.error.as_ref());

@@ -20,11 +20,7 @@ impl JoinOutlook {
         ledger: &Ledger,
         outgrowth: Option<Outgrowth>,
     ) -> anyhow::Result<Self> {
-        Ok(Self {
-            waiting: joining.waiting(),
-            together: joining.load(ledger)?,
-            outgrowth,
-        })
+        Ok(Self { waiting: joining.waiting(), together: joining.load(ledger)?, outgrowth })
     }
 
     /// Leaves out the clusters that are not asked for.

@@ -33,10 +33,7 @@ pub(super) fn text(
         page.sentence(&sentence);
     }
     if !meshes.assumed.is_empty() {
-        let values = meshes
-            .assumed
-            .iter()
-            .map(|it| Quoted(&it.to_string()).to_string());
+        let values = meshes.assumed.iter().map(|it| Quoted(&it.to_string()).to_string());
         page.sentence(&format!("Computed with {}.", text::list(values)));
     }
     if let Some(together) = &outlook.together {
@@ -59,10 +56,7 @@ fn overview(page: &mut ReportPage, costs: &[Cost], outlook: &JoinOutlook) {
     let Some(outgrowth) = &outlook.outgrowth else {
         return;
     };
-    page.heading(&format!(
-        "How many more clusters like {} fit?",
-        outgrowth.like
-    ));
+    page.heading(&format!("How many more clusters like {} fit?", outgrowth.like));
     page.table(&growth::table(&outgrowth.rooms), TABLE);
     if let Some(closing) = growth::closing(outgrowth) {
         page.paragraph(&closing);

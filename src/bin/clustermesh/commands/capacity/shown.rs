@@ -100,11 +100,7 @@ pub(super) fn exceeded(costs: &[Cost], width: Width) -> String {
     for (_, block, clusters) in blocks.iter().take(BLOCKS) {
         let _ = write!(text, "\n{}\n{block}", bold(&text::first(NAMED, clusters)));
     }
-    let rest: usize = blocks
-        .iter()
-        .skip(BLOCKS)
-        .map(|(.., clusters)| clusters.len())
-        .sum();
+    let rest: usize = blocks.iter().skip(BLOCKS).map(|(.., clusters)| clusters.len()).sum();
     if 0 < rest {
         let _ = writeln!(
             text,
@@ -120,23 +116,14 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
     let mut text = String::new();
     for (index, cost) in costs.iter().enumerate() {
         let gap = if index == 0 { "" } else { "\n" };
-        let _ = writeln!(
-            text,
-            "{gap}{}: {}",
-            bold(&cost.cluster),
-            grade(cost.grade())
-        );
+        let _ = writeln!(text, "{gap}{}: {}", bold(&cost.cluster), grade(cost.grade()));
         for (section, title) in CapacitySection::ALL {
             let of_section: Vec<&Estimate> = cost
                 .estimates
                 .iter()
                 .filter(|it| CapacitySection::from_quantity(it.quantity) == section)
                 .collect();
-            let _ = write!(
-                text,
-                "\n  {title}\n{}",
-                estimates(&of_section, "    ", width)
-            );
+            let _ = write!(text, "\n  {title}\n{}", estimates(&of_section, "    ", width));
         }
         if cost.delta.is_empty() {
             text.push_str("\n  the change from the current tree: none\n");
@@ -160,11 +147,7 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
 pub(super) fn clusters(costs: &[Cost]) -> TextTable {
     // A column without any change is omitted.
     let is_changing = costs.iter().any(|it| !it.delta.is_empty());
-    let change_columns = if is_changing {
-        [">CHANGE", ">BUSY"]
-    } else {
-        [">"; 2]
-    };
+    let change_columns = if is_changing { [">CHANGE", ">BUSY"] } else { [">"; 2] };
     let columns = ["TARGET", "GRADE"].into_iter();
     let columns = columns.chain(COLUMNS.map(|(name, _)| name));
     let mut table = TextTable::new(columns.chain(change_columns));
@@ -178,11 +161,7 @@ pub(super) fn clusters(costs: &[Cost]) -> TextTable {
         };
         let mut row = vec![cost.cluster.clone(), grade(cost.grade())];
         row.extend(COLUMNS.iter().map(|(_, quantity)| cell(*quantity)));
-        let busy = if cost.delta.is_empty() {
-            String::new()
-        } else {
-            units::seconds(cost.busy)
-        };
+        let busy = if cost.delta.is_empty() { String::new() } else { units::seconds(cost.busy) };
         row.extend([change(cost), busy]);
         table.add(row);
     }
@@ -191,23 +170,17 @@ pub(super) fn clusters(costs: &[Cost]) -> TextTable {
 
 /// Returns what comes, changes and goes, such as `+40 ~2 -1`.
 fn change(cost: &Cost) -> String {
-    let parts = [
-        ("+", cost.delta.added),
-        ("~", cost.delta.changed),
-        ("-", cost.delta.removed),
-    ]
-    .into_iter()
-    .filter(|(_, number)| 0 < *number)
-    .map(|(sign, number)| format!("{sign}{}", units::count(number)));
+    let parts = [("+", cost.delta.added), ("~", cost.delta.changed), ("-", cost.delta.removed)]
+        .into_iter()
+        .filter(|(_, number)| 0 < *number)
+        .map(|(sign, number)| format!("{sign}{}", units::count(number)));
     parts.collect::<Vec<String>>().join(" ")
 }
 
 /// Objects and tunnels are often taken for each other.
 pub(super) fn total(costs: &[Cost]) -> String {
     let objects: usize = costs.iter().map(|it| it.load.objects()).sum();
-    let tunnels = costs
-        .iter()
-        .map(|it| it.load.peers() * it.load.nodes.segments);
+    let tunnels = costs.iter().map(|it| it.load.peers() * it.load.nodes.segments);
     format!(
         "{}, {}; {} in total on all nodes (not Kubernetes objects)",
         plural(costs.len(), "cluster"),

@@ -42,17 +42,9 @@ pub(super) enum ShownValue {
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 enum ShownOrigin {
-    Flag {
-        flag: &'static str,
-    },
-    Variable {
-        variable: &'static str,
-    },
-    File {
-        file: String,
-        line: usize,
-        column: usize,
-    },
+    Flag { flag: &'static str },
+    Variable { variable: &'static str },
+    File { file: String, line: usize, column: usize },
     Default,
 }
 
@@ -70,11 +62,7 @@ impl Shown {
         origin: &SettingOrigin,
         sources: &[Source],
     ) -> Self {
-        Self {
-            name: name.to_owned(),
-            value,
-            origin: ShownOrigin::new(origin, sources),
-        }
+        Self { name: name.to_owned(), value, origin: ShownOrigin::new(origin, sources) }
     }
 
     /// Returns a line for each value, and at least one.
@@ -125,14 +113,9 @@ fn given(steps: Steps) -> impl Iterator<Item = (String, u64)> {
 }
 
 fn said(steps: Steps) -> String {
-    let steps: Vec<String> = given(steps)
-        .map(|(severity, step)| format!("{severity} {step}"))
-        .collect();
-    if steps.is_empty() {
-        "(none)".to_owned()
-    } else {
-        steps.join(", ")
-    }
+    let steps: Vec<String> =
+        given(steps).map(|(severity, step)| format!("{severity} {step}")).collect();
+    if steps.is_empty() { "(none)".to_owned() } else { steps.join(", ") }
 }
 
 impl ShownOrigin {
@@ -145,11 +128,7 @@ impl ShownOrigin {
                 let source = sources.iter().find(|it| it.name == place.source);
                 let offset = source.and_then(|it| Some(it.position(it.locate(place)?.start)));
                 let (line, column) = offset.map_or((1, 1), |it| (it.line, it.column));
-                Self::File {
-                    file: place.source.to_string(),
-                    line,
-                    column,
-                }
+                Self::File { file: place.source.to_string(), line, column }
             }
         }
     }
@@ -185,10 +164,7 @@ pub(super) fn table(settings: &[Shown], width: Width) -> String {
         Some(columns) => {
             let first = first.min(columns * 2 / 5);
             let second = second.min((columns * 9 / 20).saturating_sub(2));
-            lines
-                .iter()
-                .map(|it| folded(it, [first, second, columns]))
-                .collect()
+            lines.iter().map(|it| folded(it, [first, second, columns])).collect()
         }
     }
 }
@@ -247,15 +223,9 @@ mod tests {
     fn a_narrow_terminal_gets_several_lines_for_a_long_setting() {
         let settings = [
             shown("meshes", "mesh.yaml"),
-            shown(
-                "limits.capacity.fileBytes",
-                "notice 262144, warning 1048576, error 104857600",
-            ),
+            shown("limits.capacity.fileBytes", "notice 262144, warning 1048576, error 104857600"),
             shown("limits.capacity.costs.nanosecondsPerSquaredResource", "850"),
-            shown(
-                "kubeconfig",
-                "/home/a-user/with-a-long-name/kubeconfigs/all",
-            ),
+            shown("kubeconfig", "/home/a-user/with-a-long-name/kubeconfigs/all"),
         ];
         let text = table(&settings, Width::new(80));
         insta::assert_snapshot!(text, @"

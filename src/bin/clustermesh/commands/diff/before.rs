@@ -140,10 +140,7 @@ impl<'a> Against<'a> {
             }),
             Self::Revision(revision) => commit::read(&revision, options, inputs, snapshots),
             Self::Folder(folder) => {
-                let named = Setting {
-                    value: folder,
-                    origin: SettingOrigin::Flag(AGAINST),
-                };
+                let named = Setting { value: folder, origin: SettingOrigin::Flag(AGAINST) };
                 let own = mem::replace(&mut inputs.settings.rendered, named);
                 let before = of_folder(inputs);
                 inputs.settings.rendered = own;
@@ -174,12 +171,7 @@ impl<'a> Against<'a> {
 impl Before {
     /// Returns Peers of which no mesh is known.
     fn of_peers(applied: AppliedFiles, known: KnownContents) -> Self {
-        Self {
-            inputs: None,
-            applied,
-            known,
-            notes: Vec::new(),
-        }
+        Self { inputs: None, applied, known, notes: Vec::new() }
     }
 }
 

@@ -48,11 +48,7 @@ pub(super) fn check(
     head.check()?;
     let head = gathered?;
     for (cluster, new) in young {
-        let GuardDecision {
-            mut refusals,
-            losses,
-            ..
-        } = lost(cluster, new, &head, now);
+        let GuardDecision { mut refusals, losses, .. } = lost(cluster, new, &head, now);
         refusals.extend(losses.into_iter().map(GuardRefusal::Shrunk));
         findings.extend(snapshots::lost_since(cluster, &refusals, HEAD));
     }

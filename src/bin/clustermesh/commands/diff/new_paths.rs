@@ -26,10 +26,7 @@ impl FromStr for NamedPaths {
         let sides = text.split_once(':');
         let sides = sides.filter(|(from, to)| !from.is_empty() && !to.is_empty());
         let (from, to) = sides.ok_or("expected FROM:TO, for example `dev:prod`")?;
-        Ok(Self {
-            from: from.to_owned(),
-            to: to.to_owned(),
-        })
+        Ok(Self { from: from.to_owned(), to: to.to_owned() })
     }
 }
 

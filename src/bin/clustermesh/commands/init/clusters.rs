@@ -121,22 +121,16 @@ fn context(text: &str) -> Result<ClusterContext, String> {
     });
     match (named, text.parse()) {
         (Some(named), _) => Ok(named),
-        (None, Ok(cluster)) => Ok(ClusterContext {
-            cluster,
-            context: text.to_owned(),
-        }),
-        (None, Err(_)) => Err(format!(
-            "{} is not a valid cluster name; write CLUSTER=CONTEXT",
-            Quoted(text)
-        )),
+        (None, Ok(cluster)) => Ok(ClusterContext { cluster, context: text.to_owned() }),
+        (None, Err(_)) => {
+            Err(format!("{} is not a valid cluster name; write CLUSTER=CONTEXT", Quoted(text)))
+        }
     }
 }
 
 fn dump(text: &str) -> Result<ClusterDump, String> {
-    let (cluster, path) = text
-        .split_once('=')
-        .filter(|it| !it.1.is_empty())
-        .ok_or("expected CLUSTER=FILE")?;
+    let (cluster, path) =
+        text.split_once('=').filter(|it| !it.1.is_empty()).ok_or("expected CLUSTER=FILE")?;
     let cluster = cluster
         .parse()
         .map_err(|error| format!("{} is not a valid cluster name: {error}", Quoted(cluster)))?;
@@ -166,9 +160,7 @@ impl ClusterOptions {
         let mut all: BTreeSet<&ClusterName> = BTreeSet::new();
         if let Some(twice) = self.names().find(|it| !all.insert(it)) {
             let problem = "is given twice; write `--context NAME=CONTEXT` or `--from NAME=FILE`";
-            return Err(
-                anyhow!("the cluster name `{twice}` {problem} with different names").into(),
-            );
+            return Err(anyhow!("the cluster name `{twice}` {problem} with different names").into());
         }
         if all.len() < 2 {
             let problem = "a mesh has at least two clusters; add another --context or --from";
@@ -194,10 +186,7 @@ impl ClusterOptions {
         proposal.add_externals(&peers, &snapshots);
         let mut mesh = ProposedMesh::new(proposal.to_yaml(), read);
         mesh.lists_peers = proposal.lists_peers();
-        mesh.subnets = proposal
-            .subnets()
-            .map(|(name, it)| (name.clone(), it))
-            .collect();
+        mesh.subnets = proposal.subnets().map(|(name, it)| (name.clone(), it)).collect();
         mesh.contexts = self.other_contexts();
         Ok(mesh)
     }
@@ -205,14 +194,8 @@ impl ClusterOptions {
     /// Checks that nothing is given that has no effect.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let mut idle = vec![
-            (
-                self.name.is_some(),
-                "--name works only with --context and --from",
-            ),
-            (
-                !self.peers.is_empty(),
-                "--peers works only with --context and --from",
-            ),
+            (self.name.is_some(), "--name works only with --context and --from"),
+            (!self.peers.is_empty(), "--peers works only with --context and --from"),
         ];
         #[cfg(feature = "snapshot")]
         if self.contexts.is_empty() && self.secrets_from.is_none() {
@@ -278,11 +261,7 @@ impl ClusterOptions {
     }
 
     #[cfg(not(feature = "snapshot"))]
-    #[expect(
-        clippy::unused_self,
-        clippy::unnecessary_wraps,
-        reason = "as with the feature"
-    )]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with the feature")]
     fn read_live(&self, _: &mut Settings) -> CommandResult<Vec<ReadCluster>> {
         Ok(Vec::new())
     }
@@ -290,9 +269,7 @@ impl ClusterOptions {
 
 impl ProposedMesh {
     fn new(yaml: String, mut read: Vec<ReadCluster>) -> Self {
-        let findings = read
-            .iter_mut()
-            .flat_map(|it| std::mem::take(&mut it.findings));
+        let findings = read.iter_mut().flat_map(|it| std::mem::take(&mut it.findings));
         Self {
             yaml,
             is_operators: false,
@@ -306,11 +283,8 @@ impl ProposedMesh {
 }
 
 fn read_file(dump: &ClusterDump, settings: &Settings) -> anyhow::Result<ReadCluster> {
-    let nodes = ListedNodes {
-        cluster: dump.cluster.clone(),
-        listing: read_dump(&dump.path)?,
-        now: None,
-    };
+    let nodes =
+        ListedNodes { cluster: dump.cluster.clone(), listing: read_dump(&dump.path)?, now: None };
     let snapshot = nodes.snapshot(settings);
     Ok(ReadCluster {
         snapshot: snapshot.map_err(|error| no_snapshot(&dump_name(&dump.path), &error))?,

@@ -21,17 +21,12 @@ impl Home {
             return Self::default();
         };
         let here = disk::canonical(Path::new("."));
-        let below = here
-            .strip_prefix(disk::canonical(&root))
-            .unwrap_or(Path::new(""));
+        let below = here.strip_prefix(disk::canonical(&root)).unwrap_or(Path::new(""));
         let folders = below.components().filter_map(|it| match it {
             Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
             _ => None,
         });
-        Self {
-            folders: folders.collect(),
-            root,
-        }
+        Self { folders: folders.collect(), root }
     }
 
     /// Returns the root of the repository.
@@ -63,19 +58,10 @@ impl Home {
             return text.to_owned();
         }
         let folder = self.folders.join("/");
-        text.replace(
-            "\"./\" ~ target.path",
-            &format!("\"./{folder}/\" ~ target.path"),
-        )
-        .replace(
-            "{{ target.path }}",
-            &format!("{{{{ \"{folder}/\" ~ target.path }}}}"),
-        )
-        .replace(
-            "    /*\n    !/rendered\n    !/rendered-services\n",
-            &self.only_rendered(),
-        )
-        .replace("`rendered/`", &format!("`{folder}/rendered/`"))
+        text.replace("\"./\" ~ target.path", &format!("\"./{folder}/\" ~ target.path"))
+            .replace("{{ target.path }}", &format!("{{{{ \"{folder}/\" ~ target.path }}}}"))
+            .replace("    /*\n    !/rendered\n    !/rendered-services\n", &self.only_rendered())
+            .replace("`rendered/`", &format!("`{folder}/rendered/`"))
     }
 
     /// Returns the patterns that ignore everything except the rendered folders. A file is ignored if one of the folders

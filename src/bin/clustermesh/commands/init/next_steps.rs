@@ -50,8 +50,6 @@ pub(super) fn next(
         .split("\n\n")
         .map(|step| step.trim_matches('\n').replace('\n', "\n   "))
         .filter(|step| !step.is_empty());
-    let steps = (1..)
-        .zip(steps)
-        .map(|(number, step)| format!("{number}. {step}\n"));
+    let steps = (1..).zip(steps).map(|(number, step)| format!("{number}. {step}\n"));
     Ok(format!("\nNext steps:\n{}", steps.collect::<String>()))
 }

@@ -22,8 +22,7 @@ impl ProgramSource {
             Some(Self { repository, commit }) => (repository.as_str(), commit.as_str()),
             None => ("", ""),
         };
-        text.replace("@REPOSITORY@", &scalar(repository))
-            .replace("@REVISION@", &scalar(commit))
+        text.replace("@REPOSITORY@", &scalar(repository)).replace("@REVISION@", &scalar(commit))
     }
 }
 
@@ -48,10 +47,7 @@ impl FromStr for ProgramSource {
                 "{repository} is not the address of a git repository: write `https://HOST/PATH` or `ssh://HOST/PATH`"
             ));
         }
-        Ok(Self {
-            repository: repository.to_owned(),
-            commit: commit.to_owned(),
-        })
+        Ok(Self { repository: repository.to_owned(), commit: commit.to_owned() })
     }
 }
 
@@ -62,16 +58,9 @@ mod tests {
     #[test]
     fn only_a_commit_of_a_repository_is_a_source() {
         let commit = "0123456789abcdef0123456789abcdef01234567";
-        for url in [
-            "https://git.example.com/a/b.git",
-            "ssh://git@h/a",
-            "file:///a",
-        ] {
+        for url in ["https://git.example.com/a/b.git", "ssh://git@h/a", "file:///a"] {
             let source = format!("{url}@{commit}").parse::<ProgramSource>().unwrap();
-            assert_eq!(
-                (source.repository.as_str(), source.commit.as_str()),
-                (url, commit)
-            );
+            assert_eq!((source.repository.as_str(), source.commit.as_str()), (url, commit));
         }
         for wrong in [
             "https://git.example.com/a@main",

@@ -44,26 +44,17 @@ pub(super) fn files(
     home: &Home,
     proposed: Option<&ProposedMesh>,
 ) -> Vec<StarterFile> {
-    let file = |path, text: &str| StarterFile {
-        path,
-        text: text.to_owned(),
-    };
+    let file = |path, text: &str| StarterFile { path, text: text.to_owned() };
     let object = |path, text: &str| file(path, &home.rebase(text));
-    let jobs = |path, text: &str| {
-        file(
-            path,
-            &ProgramSource::fill_in(args.program_source.as_ref(), text),
-        )
-    };
+    let jobs =
+        |path, text: &str| file(path, &ProgramSource::fill_in(args.program_source.as_ref(), text));
     let mut config = text!("templates/init/clustermesh.yaml").to_owned();
     config.push_str(&proposed.map(contexts).unwrap_or_default());
     config.push_str(&outputs(args.gitops));
     let mesh = proposed.map(|it| it.yaml.as_str());
     let mesh = mesh.unwrap_or(text!("templates/init/mesh.yaml"));
-    let mut files = vec![
-        file(CONFIG, &config),
-        file(".gitattributes", text!("templates/init/gitattributes")),
-    ];
+    let mut files =
+        vec![file(CONFIG, &config), file(".gitattributes", text!("templates/init/gitattributes"))];
     match args.gitops {
         Gitops::Flux => files.extend([
             object("flux/gitrepository.yaml", text!("flux/gitrepository.yaml")),
@@ -90,10 +81,7 @@ pub(super) fn files(
         Ci::None => {}
     }
     if args.pre_commit {
-        files.push(file(
-            ".pre-commit-config.yaml",
-            text!("templates/init/pre-commit-config.yaml"),
-        ));
+        files.push(file(".pre-commit-config.yaml", text!("templates/init/pre-commit-config.yaml")));
     }
     files.push(file(MESH, mesh));
     files
@@ -131,14 +119,8 @@ pub(super) fn outputs(gitops: Gitops) -> String {
 /// Returns the template of the objects of a tool, and the path of each.
 fn output(gitops: Gitops) -> (&'static str, &'static str) {
     match gitops {
-        Gitops::Flux => (
-            "templates/flux-kustomization.yaml.j2",
-            "flux/{{ target.name }}.yaml",
-        ),
-        Gitops::Argocd => (
-            "templates/argocd-application.yaml.j2",
-            "argocd/{{ target.name }}.yaml",
-        ),
+        Gitops::Flux => ("templates/flux-kustomization.yaml.j2", "flux/{{ target.name }}.yaml"),
+        Gitops::Argocd => ("templates/argocd-application.yaml.j2", "argocd/{{ target.name }}.yaml"),
         Gitops::None => ("", ""),
     }
 }

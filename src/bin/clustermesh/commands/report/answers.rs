@@ -76,11 +76,7 @@ fn traces(files: &FileOptions, verification: &str) -> CommandResult<String> {
     let document: Value = serde_json::from_str(verification)?;
     let failures = document["failures"].as_array();
     let packets = failures.into_iter().flatten().take(PACKETS).map(|it| {
-        let field = |pointer| {
-            it.pointer(pointer)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
+        let field = |pointer| it.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let [from, source] = ["/from/cluster", "/source"].map(field);
         let [to, destination] = ["/to", "/destination"].map(field);
         format!("{from}/{source} {to}/{destination}\n")
@@ -90,7 +86,5 @@ fn traces(files: &FileOptions, verification: &str) -> CommandResult<String> {
         return Ok(String::new());
     }
     let args: trace::TraceArgs = arguments(&["--batch"])?;
-    Ok(text(|printer| {
-        trace::follow(&args, Some(&packets), files, printer)
-    })?)
+    Ok(text(|printer| trace::follow(&args, Some(&packets), files, printer))?)
 }

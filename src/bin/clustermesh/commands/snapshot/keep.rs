@@ -102,11 +102,8 @@ impl<'a> Keeper<'a> {
         let stale_after = self.limits.stale_after_seconds;
         let (new, stale) = listing.snapshot(cluster.clone(), stale_after, now)?;
         let memberships = self.memberships(cluster);
-        let used = memberships
-            .iter()
-            .flat_map(|(_, entry)| entry.labels())
-            .map(|(_, key)| key)
-            .collect();
+        let used =
+            memberships.iter().flat_map(|(_, entry)| entry.labels()).map(|(_, key)| key).collect();
         let new = new.without_labels(self.dropped_labels, &used);
         let kept = self.renew(cluster, new, snapshots::stale(cluster, &stale));
         Ok(kept.unwrap_or_else(KeptSnapshot::failed))
@@ -151,11 +148,7 @@ impl<'a> Keeper<'a> {
             }
             findings.extend(reported);
         }
-        KeptSnapshot {
-            findings,
-            outcome,
-            ..KeptSnapshot::default()
-        }
+        KeptSnapshot { findings, outcome, ..KeptSnapshot::default() }
     }
 
     /// Replaces the old snapshot with a new one, if the new one is plausible.
@@ -175,11 +168,7 @@ impl<'a> Keeper<'a> {
         if memberships.is_empty() {
             findings.extend(self.unknown(cluster));
         }
-        let candidate = NewSnapshot {
-            old: before,
-            new: &new,
-            memberships: &memberships,
-        };
+        let candidate = NewSnapshot { old: before, new: &new, memberships: &memberships };
         let decision = decide(candidate, &self.limits);
         findings.extend(snapshots::losses(cluster, &decision.losses));
         // Also if it is refused: this is what the name leads to.
@@ -277,9 +266,7 @@ impl<'a> Keeper<'a> {
         let findings = self.levels.apply(kept.findings, self.today, purpose);
         printer.findings(&ShownFiles::new(Vec::new()), &findings);
         printer.print(&kept.differences)?;
-        Ok(kept
-            .outcome
-            .max(self.handling.fail_on.threshold().outcome(&findings)))
+        Ok(kept.outcome.max(self.handling.fail_on.threshold().outcome(&findings)))
     }
 
     /// Returns the file of a cluster, if there is one.
@@ -292,10 +279,7 @@ impl<'a> Keeper<'a> {
     #[cfg(feature = "snapshot")]
     fn has_snapshot(&self, cluster: &ClusterName) -> bool {
         if self.handling.services {
-            matches!(
-                self.old(cluster, ServiceSnapshot::read),
-                Ok(OldSnapshot::Read(_))
-            )
+            matches!(self.old(cluster, ServiceSnapshot::read), Ok(OldSnapshot::Read(_)))
         } else {
             matches!(self.old(cluster, Snapshot::read), Ok(OldSnapshot::Read(_)))
         }
@@ -347,10 +331,7 @@ fn described(nodes: &[Node], usable: Option<usize>) -> String {
     }
     let counts = [
         (nodes.iter().filter(|it| it.stale).count(), "stale"),
-        (
-            nodes.iter().filter(|it| it.carried_over).count(),
-            "carried over",
-        ),
+        (nodes.iter().filter(|it| it.carried_over).count(), "carried over"),
     ];
     let there = counts.into_iter().filter(|(count, _)| 0 < *count);
     parts.extend(there.map(|(count, what)| format!("{count} {what}")));

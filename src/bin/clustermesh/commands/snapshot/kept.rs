@@ -13,10 +13,7 @@ pub(super) struct KeptSnapshot {
     /// The differences, one per line.
     pub(super) differences: String,
     /// True if it is not written without `--accept`.
-    #[cfg_attr(
-        not(feature = "snapshot"),
-        expect(dead_code, reason = "only a wait needs it")
-    )]
+    #[cfg_attr(not(feature = "snapshot"), expect(dead_code, reason = "only a wait needs it"))]
     pub(super) is_refused: bool,
     /// The reason why it could not be written.
     pub(super) error: Option<anyhow::Error>,
@@ -43,10 +40,6 @@ impl KeptSnapshot {
 
     /// Returns the result for a snapshot that could not be written.
     pub(super) fn failed(error: anyhow::Error) -> Self {
-        Self {
-            error: Some(error),
-            outcome: Outcome::Unreadable,
-            ..Self::default()
-        }
+        Self { error: Some(error), outcome: Outcome::Unreadable, ..Self::default() }
     }
 }

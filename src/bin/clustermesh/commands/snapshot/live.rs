@@ -33,10 +33,7 @@ pub(super) fn run(
     let wanted = wanted(args, meshes, &mut clusters)?;
     check_named(args, &clusters)?;
     check_secrets(args, &clusters, settings, meshes)?;
-    let addressed = Addressed {
-        read: &clusters,
-        nameable: &clusters,
-    };
+    let addressed = Addressed { read: &clusters, nameable: &clusters };
     let mut contact = args.reach.contact(addressed, settings, meshes)?;
     wait::until_changed(args, settings, meshes, &clusters, &mut contact)?;
     let (routes, lost) = contact.routes(&clusters);
@@ -50,10 +47,7 @@ pub(super) fn run(
     let mut queue = Queue::new(asked, !printer.is_terminal());
     let mut failure = None;
     let mut answered = 0_usize;
-    let limits = TimeLimits {
-        answer: args.reach.patience(),
-        total: None,
-    };
+    let limits = TimeLimits { answer: args.reach.patience(), total: None };
     cluster::ask(routes, wanted, limits, |arrival| {
         answered += usize::from(arrival.answer.is_ok());
         let cluster = arrival.cluster.clone();
@@ -82,11 +76,7 @@ pub(super) fn run(
 
 /// Returns the line that is shown while clusters are read.
 fn waiting(left: &BTreeSet<ClusterName>, all: usize) -> String {
-    format!(
-        "Waiting for {} of {all} clusters: {}",
-        left.len(),
-        text::list(left)
-    )
+    format!("Waiting for {} of {all} clusters: {}", left.len(), text::list(left))
 }
 
 /// Returns what clusters are asked for, and keeps only those that have to be asked.
@@ -160,11 +150,7 @@ fn clusters<'a>(
 
 /// Keeps the answer of a cluster, or reports why it has not answered.
 fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> KeptSnapshot {
-    let Arrival {
-        cluster,
-        answer,
-        took,
-    } = arrival;
+    let Arrival { cluster, answer, took } = arrival;
     let answer = match answer {
         Ok(answer) => answer,
         Err(fault) => return keeper.keep_old(&[(cluster, fault)]),
@@ -183,11 +169,7 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> KeptSnapshot {
         }
     };
     kept.findings.extend(findings);
-    if let Some(line) = kept
-        .line
-        .as_mut()
-        .filter(|_| is_terminal && 0 < answer.pages)
-    {
+    if let Some(line) = kept.line.as_mut().filter(|_| is_terminal && 0 < answer.pages) {
         let pages = text::count(answer.pages, "page");
         let _ = write!(line, " ({pages}, {:.1} s)", took.as_secs_f64());
     }
@@ -203,10 +185,7 @@ struct Queue {
 
 impl Queue {
     fn new(clusters: BTreeSet<ClusterName>, is_ordered: bool) -> Self {
-        Self {
-            waiting: BTreeMap::new(),
-            order: is_ordered.then_some(clusters),
-        }
+        Self { waiting: BTreeMap::new(), order: is_ordered.then_some(clusters) }
     }
 
     fn arrived(&mut self, cluster: ClusterName, kept: KeptSnapshot) {

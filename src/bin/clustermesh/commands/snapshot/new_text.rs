@@ -34,13 +34,7 @@ impl NewText {
                 json.len()
             );
         }
-        Ok(Self {
-            path,
-            json,
-            described,
-            counted: String::new(),
-            is_refused: false,
-        })
+        Ok(Self { path, json, described, counted: String::new(), is_refused: false })
     }
 
     /// Returns whether the file has this text already.
@@ -56,13 +50,7 @@ impl NewText {
         is_same: bool,
         compared: impl FnOnce(&str) -> String,
     ) -> anyhow::Result<KeptSnapshot> {
-        let Self {
-            path,
-            json,
-            described,
-            counted,
-            is_refused,
-        } = self;
+        let Self { path, json, described, counted, is_refused } = self;
         let name = input_file::name(&path);
         let mut differences = String::new();
         let done = if is_same && is_check {

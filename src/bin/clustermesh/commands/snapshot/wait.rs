@@ -93,36 +93,22 @@ pub(super) fn until_changed(
         if is_settled || left.is_zero() || (is_refused && !args.handling.keep_going) {
             return Ok(());
         }
-        let pause = if now.is_empty() {
-            options.interval
-        } else {
-            options.debounce
-        };
+        let pause = if now.is_empty() { options.interval } else { options.debounce };
         before = now;
         thread::sleep(pause.min(left));
     }
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
-    bounded(
-        text,
-        Duration::from_secs(5)..=Duration::from_secs(3600),
-        "from 5s to 1h",
-    )
+    bounded(text, Duration::from_secs(5)..=Duration::from_secs(3600), "from 5s to 1h")
 }
 
 fn debounce(text: &str) -> Result<Duration, String> {
-    bounded(
-        text,
-        Duration::from_secs(1)..=Duration::from_secs(600),
-        "from 1s to 10m",
-    )
+    bounded(text, Duration::from_secs(1)..=Duration::from_secs(600), "from 1s to 10m")
 }
 
 fn bounded(text: &str, range: RangeInclusive<Duration>, wanted: &str) -> Result<Duration, String> {
     let duration = clock::duration(text)?;
     let is_within = range.contains(&duration);
-    is_within
-        .then_some(duration)
-        .ok_or_else(|| format!("expected {wanted}"))
+    is_within.then_some(duration).ok_or_else(|| format!("expected {wanted}"))
 }

@@ -23,10 +23,7 @@ pub(super) struct GuardComparison<'i> {
 impl<'i> GuardComparison<'i> {
     /// Reads the files.
     pub(super) fn new(inputs: &'i Inputs) -> anyhow::Result<Self> {
-        Ok(Self {
-            inputs,
-            files: guard_files::read(inputs)?,
-        })
+        Ok(Self { inputs, files: guard_files::read(inputs)? })
     }
 
     /// Compares the objects that a cluster has.
@@ -50,10 +47,9 @@ impl<'i> GuardComparison<'i> {
         let file = self.files.iter().find(|it| it.cluster == *cluster);
         let live = Recorded::read(&objects);
         let (guard_state, message) = match (&live, file) {
-            (None, Some(file)) if objects.is_empty() => (
-                GuardState::Absent,
-                Some(format!("{} is not applied", file.source)),
-            ),
+            (None, Some(file)) if objects.is_empty() => {
+                (GuardState::Absent, Some(format!("{} is not applied", file.source)))
+            }
             (None, None) if objects.is_empty() => (GuardState::Absent, None),
             (None, _) => {
                 let problem = match objects.as_slice() {
@@ -75,10 +71,7 @@ impl<'i> GuardComparison<'i> {
             message: escaped(&message, SHOWN),
             help: self.help(state, guard_state, live.as_ref(), file),
         });
-        GuardStatus {
-            state: guard_state,
-            problem,
-        }
+        GuardStatus { state: guard_state, problem }
     }
 
     /// Describes the first difference of an installed guard.
@@ -88,9 +81,7 @@ impl<'i> GuardComparison<'i> {
         live: &Recorded,
         file: Option<&GuardFile>,
     ) -> Option<String> {
-        let Recorded {
-            guard, is_whole, ..
-        } = live;
+        let Recorded { guard, is_whole, .. } = live;
         if guard.cluster != state.cluster {
             return Some(format!("it is the guard of {}", guard.cluster));
         }

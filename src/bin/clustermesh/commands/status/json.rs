@@ -189,25 +189,14 @@ fn state(state: &ClusterStatus) -> WrittenState<'_> {
 }
 
 fn peers(found: &ClusterState) -> WrittenPeers<'_> {
-    let Inventory {
-        in_sync,
-        missing,
-        changed,
-        left_over,
-        foreign,
-        same_key,
-        own_key,
-    } = &found.inventory;
+    let Inventory { in_sync, missing, changed, left_over, foreign, same_key, own_key } =
+        &found.inventory;
     WrittenPeers {
         is_rendered: found.rendered == RenderedFolder::Whole,
         in_sync: *in_sync,
         missing,
         changed: changed.iter().map(|it| it.name.as_str()).collect(),
-        added_fields: changed
-            .iter()
-            .filter(|it| !it.added.is_empty())
-            .map(addition)
-            .collect(),
+        added_fields: changed.iter().filter(|it| !it.added.is_empty()).map(addition).collect(),
         left_over,
         foreign: foreign.iter().map(self::foreign).collect(),
         same_key,
@@ -225,16 +214,12 @@ fn addition(it: &DriftedPeer) -> WrittenAddition<'_> {
 
 fn nodes(nodes: &NodeCounts) -> WrittenNodes<'_> {
     match nodes {
-        NodeCounts::Compared(differences) => WrittenNodes {
-            is_current: differences.is_empty(),
-            differences,
-            error: None,
-        },
-        NodeCounts::Unreadable(error) => WrittenNodes {
-            is_current: false,
-            differences: &[],
-            error: Some(error),
-        },
+        NodeCounts::Compared(differences) => {
+            WrittenNodes { is_current: differences.is_empty(), differences, error: None }
+        }
+        NodeCounts::Unreadable(error) => {
+            WrittenNodes { is_current: false, differences: &[], error: Some(error) }
+        }
     }
 }
 
@@ -248,17 +233,14 @@ fn guard(guard: &GuardStatus) -> WrittenGuard<'_> {
 }
 
 fn foreign(it: &Foreign) -> WrittenForeign<'_> {
-    let takes = it.takes.iter().map(|it| WrittenTaken {
-        cluster: &it.cluster,
-        range: it.range.to_string(),
-    });
+    let takes = it
+        .takes
+        .iter()
+        .map(|it| WrittenTaken { cluster: &it.cluster, range: it.range.to_string() });
     WrittenForeign {
         name: &it.name,
         ranges: it.ranges.iter().map(ToString::to_string).collect(),
-        problem: it
-            .fault
-            .as_ref()
-            .map(|it| escaped(&effect("it", it), PROBLEM)),
+        problem: it.fault.as_ref().map(|it| escaped(&effect("it", it), PROBLEM)),
         node: match &it.holder {
             Holder::Node { cluster, node } => Some(format!("{cluster}/{node}")),
             Holder::Outsider | Holder::Nodes => None,

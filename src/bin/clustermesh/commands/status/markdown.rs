@@ -11,9 +11,7 @@ use super::state::ClusterStatus;
 pub(super) fn text(states: &[ClusterStatus]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = "### clustermesh: status\n\n".to_owned();
-    text.push_str(&line(
-        &COLUMNS.map(|it| it.trim_start_matches('>').to_lowercase()),
-    ));
+    text.push_str(&line(&COLUMNS.map(|it| it.trim_start_matches('>').to_lowercase())));
     text.push_str(&line(&["---"; COLUMNS.len()].map(str::to_owned)));
     for state in states {
         let mut cells = row(state);

@@ -82,9 +82,7 @@ pub(super) fn row(state: &ClusterStatus) -> [String; 9] {
         "unreadable".clone_into(&mut row[1]);
         return row;
     };
-    let ClusterState {
-        inventory, nodes, ..
-    } = found;
+    let ClusterState { inventory, nodes, .. } = found;
     let shall = inventory.in_sync + inventory.missing.len() + inventory.changed.len();
     [
         cluster,
@@ -124,11 +122,7 @@ pub(super) struct Note {
 impl Note {
     /// Returns the first lines of a list, with a remedy; nothing if the list is empty.
     fn list(about: &'static str, lines: &[String], help: impl Into<String>) -> Option<Self> {
-        (!lines.is_empty()).then(|| Self {
-            about,
-            lines: first(lines),
-            help: Some(help.into()),
-        })
+        (!lines.is_empty()).then(|| Self { about, lines: first(lines), help: Some(help.into()) })
     }
 }
 
@@ -150,11 +144,9 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
             let help = format!("run `clustermesh snapshot {cluster}`, then `clustermesh render`");
             Note::list("snapshot", differences, help)
         }
-        NodeCounts::Unreadable(problem) => Some(Note {
-            about: "snapshot",
-            lines: vec![shown(problem)],
-            help: None,
-        }),
+        NodeCounts::Unreadable(problem) => {
+            Some(Note { about: "snapshot", lines: vec![shown(problem)], help: None })
+        }
     };
     let guard = found.guard.problem.as_ref().map(|it| Note {
         about: "guard",
@@ -173,11 +165,7 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
 }
 
 fn of_finding(about: &'static str, finding: &Finding) -> Note {
-    Note {
-        about,
-        lines: vec![finding.message.to_string()],
-        help: finding.help.clone(),
-    }
+    Note { about, lines: vec![finding.message.to_string()], help: finding.help.clone() }
 }
 
 /// Returns a note about a folder in the rendered tree that is not whole.
@@ -189,11 +177,7 @@ fn of_folder(folder: RenderedFolder) -> Option<Note> {
         }
         RenderedFolder::Absent => "the rendered tree has no folder for this cluster",
     };
-    Note::list(
-        "rendered",
-        &[problem.to_owned()],
-        "run `clustermesh render`",
-    )
+    Note::list("rendered", &[problem.to_owned()], "run `clustermesh render`")
 }
 
 /// Returns notes about rendered Peers that the cluster does not have as they are.
@@ -204,40 +188,25 @@ fn of_rendered(state: &ClusterStatus, inventory: &Inventory) -> impl Iterator<It
         &inventory.missing,
         "find out why Flux or Argo CD has not applied these Peers; `clustermesh status --wait 5m` waits for it",
     );
-    let changed = Note::list(
-        "changed",
-        &changed,
-        "let Flux or Argo CD apply the rendered Peers again",
-    );
+    let changed =
+        Note::list("changed", &changed, "let Flux or Argo CD apply the rendered Peers again");
     let added = additions(inventory).into_iter();
     let added = added.filter_map(|(fields, peers)| addition(state, fields, &peers));
-    let left_over = Note::list(
-        "left over",
-        &inventory.left_over,
-        "let Flux or Argo CD prune them",
-    );
-    missing
-        .into_iter()
-        .chain(changed)
-        .chain(added)
-        .chain(left_over)
+    let left_over = Note::list("left over", &inventory.left_over, "let Flux or Argo CD prune them");
+    missing.into_iter().chain(changed).chain(added).chain(left_over)
 }
 
 /// Returns notes about Peers of others. Those that Kilo does not take are findings.
 fn of_foreign(inventory: &Inventory) -> impl Iterator<Item = Note> {
     let note = |help, is_meant: &dyn Fn(&Foreign) -> bool| {
-        let meant = inventory
-            .foreign
-            .iter()
-            .filter(|it| it.fault.is_none() && is_meant(it));
+        let meant = inventory.foreign.iter().filter(|it| it.fault.is_none() && is_meant(it));
         Note::list("foreign", &meant.map(foreigner).collect::<Vec<_>>(), help)
     };
     let is_outside = |it: &Foreign| it.holder == Holder::Outsider;
     let notes = [
-        note(
-            "remove these ranges from the Peer, or the Peer from the cluster",
-            &|it| !it.takes.is_empty(),
-        ),
+        note("remove these ranges from the Peer, or the Peer from the cluster", &|it| {
+            !it.takes.is_empty()
+        }),
         note(
             "expected for a Peer of your own, such as a laptop; otherwise delete the Peer",
             &|it| it.takes.is_empty() && is_outside(it),
@@ -307,11 +276,8 @@ fn foreigner(it: &Foreign) -> String {
         Holder::Node { cluster, node } => format!("it has the key of {cluster}/{node}"),
         Holder::Nodes => "several nodes have its key".to_owned(),
     };
-    let takes: Vec<String> = it
-        .takes
-        .iter()
-        .map(|it| format!("{} of {}", it.range, it.cluster))
-        .collect();
+    let takes: Vec<String> =
+        it.takes.iter().map(|it| format!("{} of {}", it.range, it.cluster)).collect();
     let takes = if takes.is_empty() {
         format!("with {}", text::first(LISTED, &it.ranges))
     } else {

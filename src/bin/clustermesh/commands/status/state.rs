@@ -128,11 +128,9 @@ impl ClusterStatus {
 
     pub(super) fn outcome(&self) -> Outcome {
         match &self.found {
-            Err(_)
-            | Ok(ClusterState {
-                nodes: NodeCounts::Unreadable(_),
-                ..
-            }) => Outcome::Unreadable,
+            Err(_) | Ok(ClusterState { nodes: NodeCounts::Unreadable(_), .. }) => {
+                Outcome::Unreadable
+            }
             Ok(found) if found.is_clean() => Outcome::Clean,
             Ok(_) => Outcome::Findings,
         }

@@ -22,10 +22,7 @@ pub(super) fn run(
     let pairs = lines.filter(|(_, text)| !text.is_empty() && !text.starts_with(b"#"));
     let pairs: Vec<(usize, &[u8])> = pairs.collect();
     if PAIR_LIMIT < pairs.len() {
-        bail!(
-            "the standard input has {} pairs; one run traces at most {PAIR_LIMIT}",
-            pairs.len()
-        );
+        bail!("the standard input has {} pairs; one run traces at most {PAIR_LIMIT}", pairs.len());
     }
     if pairs.is_empty() {
         bail!("the standard input has no pair; write FROM and TO, one pair a line");

@@ -35,12 +35,7 @@ impl<'r> Tracer<'r> {
         fabric: &'r Fabric<'r>,
         class: Option<AddressClass>,
     ) -> Self {
-        Self {
-            inputs,
-            fabric,
-            finder: EndFinder::new(fabric),
-            class,
-        }
+        Self { inputs, fabric, finder: EndFinder::new(fabric), class }
     }
 
     /// Follows a packet, or explains why none can be sent.
@@ -102,10 +97,7 @@ impl<'r> Tracer<'r> {
     }
 
     fn unsent(&self, finding: Finding) -> TraceAnswer<'r> {
-        TraceAnswer::NoPacket(NoPacket {
-            files: &self.inputs.files,
-            finding: Box::new(finding),
-        })
+        TraceAnswer::NoPacket(NoPacket { files: &self.inputs.files, finding: Box::new(finding) })
     }
 
     /// Returns what is wrong with an end, and what may have been meant.
@@ -150,11 +142,7 @@ impl<'r> Tracer<'r> {
             | NoEnd::OneCluster(_) => String::new(),
         };
         let error = anyhow!("{argument}: {reason}");
-        if advice.is_empty() {
-            error
-        } else {
-            anyhow!("{error}; {advice}")
-        }
+        if advice.is_empty() { error } else { anyhow!("{error}; {advice}") }
     }
 
     /// Returns the state of a cluster that a mesh names.
@@ -195,13 +183,7 @@ fn of_clusters(fabric: &Fabric, name: &str) -> String {
 }
 
 fn of_nodes(site: &Site, name: &str) -> String {
-    let names = || {
-        site.model
-            .topology
-            .nodes
-            .iter()
-            .map(|it| it.kilo.name.as_str())
-    };
+    let names = || site.model.topology.nodes.iter().map(|it| it.kilo.name.as_str());
     // A batch may have thousands of mistakes.
     let compared = names().take(COMPARED);
     match nearest(name, compared) {

@@ -189,10 +189,7 @@ impl Refresh {
         let known = KnownContents::default();
         let applied = AppliedFiles::planned(settings, plan, &texts, &known);
         let fabric = applied.fabric_of(&self.inputs, Some(fleet), None);
-        let gaps = InputGaps {
-            mistakes: &[],
-            missing: &[],
-        };
+        let gaps = InputGaps { mistakes: &[], missing: &[] };
         let request = ProofRequest {
             asked: self.inputs.asked(),
             expectations: &self.expectations,

@@ -52,16 +52,9 @@ pub(super) struct JoinProof<'p> {
 impl JoinPlan {
     /// Plans all clusters that could join together.
     pub(super) fn plan(inputs: &Inputs) -> anyhow::Result<Self> {
-        let joining = Joining {
-            meshes: &inputs.meshes,
-            snapshots: &inputs.snapshots,
-        };
+        let joining = Joining { meshes: &inputs.meshes, snapshots: &inputs.snapshots };
         let (joiners, waiting) = (joining.ready(), joining.waiting());
-        let mut planned = Self {
-            joiners,
-            waiting,
-            joined: None,
-        };
+        let mut planned = Self { joiners, waiting, joined: None };
         if planned.joiners.is_empty() || !inputs.is_whole {
             return Ok(planned);
         }
@@ -78,11 +71,7 @@ impl JoinPlan {
             &KnownContents::default(),
         );
         let excused = rules::excused(&fleet, &plan);
-        planned.joined = Some(JoinedPeers {
-            meshes,
-            applied,
-            excused,
-        });
+        planned.joined = Some(JoinedPeers { meshes, applied, excused });
         Ok(planned)
     }
 
@@ -99,10 +88,7 @@ impl JoinPlan {
         let inputs = &read.inputs;
         let fabric = joined.applied.fabric(inputs);
         let request = ProofRequest {
-            asked: Asked {
-                meshes: &joined.meshes,
-                ..inputs.asked()
-            },
+            asked: Asked { meshes: &joined.meshes, ..inputs.asked() },
             expectations: &read.expectations,
             gaps,
             most: inputs.settings.ceilings.most_steps(),
@@ -112,9 +98,7 @@ impl JoinPlan {
             Proof::new(&reach, request, || joined.excused.clone())
         };
         Ok(Some(JoinProof {
-            new: inputs
-                .settings
-                .in_force(new_findings(&now.findings, &proof.findings)),
+            new: inputs.settings.in_force(new_findings(&now.findings, &proof.findings)),
             focus: self.sites(&fabric),
             fabric,
             proof,
@@ -143,19 +127,12 @@ impl JoinPlan {
             keeping_nodes: BTreeSet::new(),
             joining: None,
         });
-        JoinVerification {
-            joiners: &self.joiners,
-            waiting: &self.waiting,
-            verified,
-        }
+        JoinVerification { joiners: &self.joiners, waiting: &self.waiting, verified }
     }
 
     /// Returns the clusters that could join now.
     fn sites(&self, fabric: &Fabric) -> BTreeSet<SiteId> {
-        self.joiners
-            .iter()
-            .filter_map(|it| fabric.site_named(it.cluster.as_str()))
-            .collect()
+        self.joiners.iter().filter_map(|it| fabric.site_named(it.cluster.as_str())).collect()
     }
 }
 
@@ -167,9 +144,5 @@ fn new_findings(now: &[Finding], then: &[Finding]) -> Vec<Finding> {
         same.any(|known| known.cluster == it.cluster && known.message == it.message)
     };
     let new = then.iter().filter(|it| !is_known(it)).cloned();
-    new.map(|finding| Finding {
-        labels: Vec::new(),
-        ..finding
-    })
-    .collect()
+    new.map(|finding| Finding { labels: Vec::new(), ..finding }).collect()
 }

@@ -46,18 +46,10 @@ fn assert_stands(root: &Path, wanted: &WantedFiles) {
 fn makes_a_tree_and_then_the_next() {
     let folder = TempDir::new().unwrap();
     let root = folder.path().join("deep/rendered");
-    let old = files(&[
-        ("west/a.yaml", "1"),
-        ("west/b.yaml", "1"),
-        ("east/a.yaml", "1"),
-    ]);
+    let old = files(&[("west/a.yaml", "1"), ("west/b.yaml", "1"), ("east/a.yaml", "1")]);
     put(&root, &old).unwrap();
     assert_stands(&root, &old);
-    let new = files(&[
-        ("west/a.yaml", "1"),
-        ("west/b.yaml", "2"),
-        ("north/a.yaml", "1"),
-    ]);
+    let new = files(&[("west/a.yaml", "1"), ("west/b.yaml", "2"), ("north/a.yaml", "1")]);
     put(&root, &new).unwrap();
     assert_stands(&root, &new);
     assert!(!root.join("east").exists());
@@ -70,32 +62,15 @@ fn makes_a_tree_and_then_the_next() {
 fn touches_only_what_differs() {
     use std::os::unix::fs::MetadataExt as _;
     let root = TempDir::new().unwrap();
-    put(
-        root.path(),
-        &files(&[("west/a.yaml", "1"), ("west/b.yaml", "1")]),
-    )
-    .unwrap();
+    put(root.path(), &files(&[("west/a.yaml", "1"), ("west/b.yaml", "1")])).unwrap();
     let seen = |path: &str| {
         let metadata = fs::metadata(root.path().join(path)).unwrap();
-        (
-            metadata.ino(),
-            metadata.mtime_nsec(),
-            metadata.ctime_nsec(),
-            metadata.mode() & 0o777,
-        )
+        (metadata.ino(), metadata.mtime_nsec(), metadata.ctime_nsec(), metadata.mode() & 0o777)
     };
     let (a, top) = (seen("west/a.yaml"), seen(""));
-    put(
-        root.path(),
-        &files(&[("west/a.yaml", "1"), ("west/b.yaml", "1")]),
-    )
-    .unwrap();
+    put(root.path(), &files(&[("west/a.yaml", "1"), ("west/b.yaml", "1")])).unwrap();
     assert_eq!(seen(""), top);
-    put(
-        root.path(),
-        &files(&[("west/a.yaml", "1"), ("west/b.yaml", "2")]),
-    )
-    .unwrap();
+    put(root.path(), &files(&[("west/a.yaml", "1"), ("west/b.yaml", "2")])).unwrap();
     assert_eq!(seen("west/a.yaml"), a);
     assert_eq!(a.3 | 0o044, 0o644);
 }
@@ -103,11 +78,7 @@ fn touches_only_what_differs() {
 #[test]
 fn leaves_alone_what_is_not_ours() {
     let root = TempDir::new().unwrap();
-    put(
-        root.path(),
-        &files(&[("west/a.yaml", "1"), ("east/a.yaml", "1")]),
-    )
-    .unwrap();
+    put(root.path(), &files(&[("west/a.yaml", "1"), ("east/a.yaml", "1")])).unwrap();
     fs::write(root.path().join("west/notes.txt"), "mine").unwrap();
     fs::write(root.path().join("README.md"), "mine").unwrap();
     put(root.path(), &files(&[])).unwrap();
@@ -132,31 +103,12 @@ fn writes_through_no_link() {
 fn puts_everything_back_when_it_fails() {
     for trap in ["west/m.yaml", "west/c.yaml", "west/s.yaml"] {
         let root = TempDir::new().unwrap();
-        let old = [
-            ("west/b.yaml", "1"),
-            ("west/c.yaml", "1"),
-            ("gone/a.yaml", "1"),
-        ];
-        put(
-            root.path(),
-            &files(&[&old[..], &[("west/s.yaml", "1")]].concat()),
-        )
-        .unwrap();
-        let new = [
-            ("new/a.yaml", "2"),
-            ("west/b.yaml", "2"),
-            ("west/c.yaml", "2"),
-        ];
+        let old = [("west/b.yaml", "1"), ("west/c.yaml", "1"), ("gone/a.yaml", "1")];
+        put(root.path(), &files(&[&old[..], &[("west/s.yaml", "1")]].concat())).unwrap();
+        let new = [("new/a.yaml", "2"), ("west/b.yaml", "2"), ("west/c.yaml", "2")];
         let wanted = files(&[&new[..], &[("west/m.yaml", "2")]].concat());
         let survey = survey(&Roots::anywhere(), root.path(), &wanted).unwrap();
-        assert_eq!(
-            (
-                survey.missing.len(),
-                survey.changed.len(),
-                survey.stale.len()
-            ),
-            (2, 2, 2)
-        );
+        assert_eq!((survey.missing.len(), survey.changed.len(), survey.stale.len()), (2, 2, 2));
         let path = root.path().join(trap);
         if path.exists() {
             fs::remove_file(&path).unwrap();
@@ -176,15 +128,7 @@ fn unmakes_folders_when_it_fails() {
     let root = folder.path().join("deep/rendered");
     let mut survey = survey(&Roots::anywhere(), &root, &files(&[("west/a.yaml", "1")])).unwrap();
     survey.missing.push("west/unknown.yaml".to_owned());
-    assert!(
-        apply(
-            &root,
-            &files(&[("west/a.yaml", "1")]),
-            &survey,
-            &Beside::default()
-        )
-        .is_err()
-    );
+    assert!(apply(&root, &files(&[("west/a.yaml", "1")]), &survey, &Beside::default()).is_err());
     assert_eq!(on_disk(folder.path()), BTreeMap::new());
 }
 
@@ -200,15 +144,9 @@ fn removes_before_it_forgets() {
         steps: Vec::new(),
         done: 0,
     };
-    let beside = Beside {
-        remove: vec![old],
-        write: vec![(list, "nothing".into())],
-    };
+    let beside = Beside { remove: vec![old], write: vec![(list, "nothing".into())] };
     swap.stage_beside(&beside).unwrap();
-    assert!(matches!(
-        swap.steps[..],
-        [SwapStep::Remove { .. }, SwapStep::Make { .. }]
-    ));
+    assert!(matches!(swap.steps[..], [SwapStep::Remove { .. }, SwapStep::Make { .. }]));
 }
 
 #[test]

@@ -29,12 +29,8 @@ fn names(foreign: &[ForeignFile]) -> Vec<String> {
 #[test]
 fn everything_is_missing_from_nowhere() {
     let root = TempDir::new().unwrap();
-    let survey = survey(
-        &Roots::anywhere(),
-        &root.path().join("a/b"),
-        &wanted(&["west/a.yaml"]),
-    )
-    .unwrap();
+    let survey =
+        survey(&Roots::anywhere(), &root.path().join("a/b"), &wanted(&["west/a.yaml"])).unwrap();
     assert_eq!(survey.missing, ["west/a.yaml"]);
     assert!(!survey.is_current());
 }
@@ -83,11 +79,7 @@ fn names_all_that_is_not_ours() {
 
 #[test]
 fn names_all_that_is_in_the_way() {
-    let root = tree(&[
-        ("east", "x"),
-        ("west/a.yaml", "written by hand"),
-        ("west/b.yaml/c", "x"),
-    ]);
+    let root = tree(&[("east", "x"), ("west/a.yaml", "written by hand"), ("west/b.yaml/c", "x")]);
     let files = wanted(&["east/a.yaml", "west/a.yaml", "west/b.yaml"]);
     let survey = survey(&Roots::anywhere(), root.path(), &files).unwrap();
     let error = survey.check_unblocked(Path::new("rendered")).unwrap_err();
@@ -103,24 +95,13 @@ fn follows_no_link_but_the_root() {
     let root = tree(&[("north/b.yaml", &ours("north/b.yaml"))]);
     symlink(outside.path(), root.path().join("west")).unwrap();
     symlink(outside.path(), root.path().join("south")).unwrap();
-    symlink(
-        outside.path().join("a.yaml"),
-        root.path().join("north/a.yaml"),
-    )
-    .unwrap();
+    symlink(outside.path().join("a.yaml"), root.path().join("north/a.yaml")).unwrap();
     let link = outside.path().join("root");
     symlink(root.path(), &link).unwrap();
-    let survey = survey(
-        &Roots::anywhere(),
-        &link,
-        &wanted(&["west/a.yaml", "north/b.yaml"]),
-    )
-    .unwrap();
+    let survey =
+        survey(&Roots::anywhere(), &link, &wanted(&["west/a.yaml", "north/b.yaml"])).unwrap();
     assert_eq!(names(&survey.blocked), ["`west` (a symbolic link)"]);
-    let foreign = [
-        "`north/a.yaml` (a symbolic link)",
-        "`south` (a symbolic link)",
-    ];
+    let foreign = ["`north/a.yaml` (a symbolic link)", "`south` (a symbolic link)"];
     assert_eq!(names(&survey.foreign), foreign);
     assert_eq!(survey.same, ["north/b.yaml"]);
     fs::remove_dir_all(root).unwrap();
@@ -131,9 +112,6 @@ fn follows_no_link_but_the_root() {
 fn wants_a_folder_and_a_file_in_it() {
     for path in ["a", "a/b/c", "../a", "a/..", "/a", "a/", "a/.b"] {
         let files = wanted(&[path]);
-        assert!(
-            survey(&Roots::anywhere(), Path::new("nowhere"), &files).is_err(),
-            "{path}"
-        );
+        assert!(survey(&Roots::anywhere(), Path::new("nowhere"), &files).is_err(), "{path}");
     }
 }

@@ -81,9 +81,7 @@ fn groups<'a, L: Ord>(
     }
     // Two with arrows between them are clearer apart.
     let is_pair = |group: &[&str]| match group {
-        [one, other] => ends
-            .get(one)
-            .is_some_and(|it| it.iter().any(|it| it.0 == *other)),
+        [one, other] => ends.get(one).is_some_and(|it| it.iter().any(|it| it.0 == *other)),
         _ => false,
     };
     let groups = groups.iter();
@@ -110,11 +108,7 @@ pub(super) fn grouped<K: Ord, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec
     let mut groups: BTreeMap<K, (usize, Vec<T>)> = BTreeMap::new();
     for (key, item) in items {
         let place = groups.len();
-        groups
-            .entry(key)
-            .or_insert((place, Vec::new()))
-            .1
-            .push(item);
+        groups.entry(key).or_insert((place, Vec::new())).1.push(item);
     }
     let mut groups: Vec<(K, (usize, Vec<T>))> = groups.into_iter().collect();
     groups.sort_by_key(|it| it.1.0);

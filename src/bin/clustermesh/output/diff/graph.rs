@@ -43,11 +43,7 @@ pub(super) fn text(links: &[ChangedLink]) -> String {
     let arrows = links.iter().flat_map(|link| {
         let [one, other] = link.clusters.map(ClusterName::as_str);
         let label = (link.effect(), effects(link));
-        [(one, other), (other, one)].map(|(from, to)| Arrow {
-            from,
-            to,
-            label: label.clone(),
-        })
+        [(one, other), (other, one)].map(|(from, to)| Arrow { from, to, label: label.clone() })
     });
     let arrows: Vec<_> = arrows.collect();
     let mut folded = folded(&arrows);
@@ -80,11 +76,7 @@ pub(super) fn text(links: &[ChangedLink]) -> String {
 impl AlikeArrows<'_, '_, (LinkEffect, String)> {
     /// Returns the number of links, each of which is one arrow or two among the same clusters.
     fn links(&self) -> usize {
-        if self.from == self.to {
-            self.number() / 2
-        } else {
-            self.number()
-        }
+        if self.from == self.to { self.number() / 2 } else { self.number() }
     }
 }
 
@@ -150,10 +142,8 @@ fn middle_cut(name: &str) -> String {
         return name.to_owned();
     }
     let side = (NAME - 1) / 2;
-    let (head, tail) = (
-        characters.iter().take(side),
-        characters.iter().skip(characters.len() - side),
-    );
+    let (head, tail) =
+        (characters.iter().take(side), characters.iter().skip(characters.len() - side));
     head.chain(&['…']).chain(tail).collect()
 }
 
@@ -169,16 +159,10 @@ fn name(clusters: &[&str]) -> String {
 
 /// Returns what becomes of the Peers and the paths of a link, the worst first.
 fn effects(link: &ChangedLink) -> String {
-    let PeerCounts {
-        added,
-        changed,
-        removed,
-    } = link.peers;
+    let PeerCounts { added, changed, removed } = link.peers;
     let signs = [("+", added), ("~", changed), ("-", removed)].into_iter();
     let signs = signs.filter(|it| 0 < it.1);
-    let mut peers: Vec<String> = signs
-        .map(|(sign, peers)| format!("{sign}{peers}"))
-        .collect();
+    let mut peers: Vec<String> = signs.map(|(sign, peers)| format!("{sign}{peers}")).collect();
     match added + changed + removed {
         0 if link.is_cut => peers.push("all Peers removed".to_owned()),
         0 => {}

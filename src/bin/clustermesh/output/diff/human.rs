@@ -51,12 +51,7 @@ fn causes(compared: &Compared, width: Width) -> String {
     for effect in changes.causes.iter().take(LISTED) {
         let cause = wording::cause(&effect.cause, compared);
         let effects = wording::effects(effect, compared, TARGETS);
-        let _ = writeln!(
-            text,
-            "{}\n    {}",
-            width.hanging(2, &cause),
-            width.hanging(4, &effects)
-        );
+        let _ = writeln!(text, "{}\n    {}", width.hanging(2, &cause), width.hanging(4, &effects));
         if let Some(help) = wording::follow_up(&effect.cause) {
             let help = width.hanging(6, &format!("help: {help}"));
             let _ = writeln!(text, "    {help}");
@@ -144,9 +139,8 @@ fn more(text: &mut String, all: usize, indent: &str, noun: &str) {
 }
 
 fn table(compared: &Compared) -> String {
-    let mut table = TextTable::new([
-        "TARGET", "GRADE", ">BEFORE", ">ADDED", ">CHANGED", ">REMOVED", ">NOW",
-    ]);
+    let mut table =
+        TextTable::new(["TARGET", "GRADE", ">BEFORE", ">ADDED", ">CHANGED", ">REMOVED", ">NOW"]);
     for target in compared.by_grade() {
         let counts = target.counts();
         table.add(vec![

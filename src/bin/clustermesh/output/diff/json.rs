@@ -68,10 +68,8 @@ fn cause<'a>(effect: &'a CauseEffect, compared: &'a Compared<'a>) -> WrittenDiff
     };
     let old = compared.old_files.unwrap_or(compared.files);
     let targets = compared.effects(effect);
-    let targets = targets.map(|(target, counts)| WrittenEffect {
-        cluster: target.cluster.as_str(),
-        counts,
-    });
+    let targets =
+        targets.map(|(target, counts)| WrittenEffect { cluster: target.cluster.as_str(), counts });
     WrittenDiffCause {
         kind: wording::kind(cause),
         message: wording::cause(cause, compared),
@@ -89,10 +87,10 @@ fn written_place<'a>(it: Option<&'a Place>, files: &ShownFiles) -> Option<Writte
 }
 
 fn target<'a>(target: &'a TargetChange, compared: &Compared) -> WrittenTargetChange<'a> {
-    let reasons = target.reasons.iter().map(|it| WrittenReason {
-        grade: it.grade(),
-        message: wording::reason(it),
-    });
+    let reasons = target
+        .reasons
+        .iter()
+        .map(|it| WrittenReason { grade: it.grade(), message: wording::reason(it) });
     let key_moves = target.key_moves.iter().map(|it| WrittenKeyMove {
         peers: &it.peers,
         lost: &it.lost,
@@ -151,26 +149,17 @@ fn path(path: &PathChange) -> WrittenPath<'_> {
 }
 
 fn new_path(new: NewPaths<'_>) -> WrittenNewPaths<'_> {
-    let NewPaths {
-        watched,
-        path,
-        causes,
-    } = new;
-    let OpenedPaths {
-        stay,
-        pass,
-        example,
-    } = &path.opened;
+    let NewPaths { watched, path, causes } = new;
+    let OpenedPaths { stay, pass, example } = &path.opened;
     WrittenNewPaths {
         watched: watched.iter().map(|it| it.name.as_str()).collect(),
         from: path.from.as_str(),
         to: path.to.as_str(),
         opened: *stay,
         passing: *pass,
-        example: example.as_ref().map(|(from, to)| WrittenExample {
-            from: escaped(from, NAME),
-            to: escaped(to, NAME),
-        }),
+        example: example
+            .as_ref()
+            .map(|(from, to)| WrittenExample { from: escaped(from, NAME), to: escaped(to, NAME) }),
         causes: causes.into_iter().collect(),
     }
 }
@@ -212,10 +201,7 @@ fn peer(change: &PeerChange) -> WrittenPeer<'_> {
         |ranges: &[Cidr]| -> Vec<String> { ranges.iter().map(ToString::to_string).collect() };
     let peer = &*change.peer;
     let (kind, renamed) = match &peer.kind {
-        PeerChangeKind::Added {
-            renamed_from,
-            ranges,
-        } => {
+        PeerChangeKind::Added { renamed_from, ranges } => {
             gained = texts(ranges);
             (WrittenPeerChangeKind::Added, renamed_from.as_deref())
         }

@@ -136,11 +136,7 @@ fn paths(page: &mut String, compared: &Compared, limit: usize) {
     let arrows: Vec<Arrow<String>> = arrows.collect();
     let rows = folded(&arrows).into_iter().map(|it| {
         let from = names(&it.from, "cluster");
-        let to = if it.from == it.to {
-            "each other".to_owned()
-        } else {
-            names(&it.to, "cluster")
-        };
+        let to = if it.from == it.to { "each other".to_owned() } else { names(&it.to, "cluster") };
         let what = match it.number() {
             1 => "",
             _ => "each ",
@@ -189,11 +185,7 @@ fn details(page: &mut String, compared: &Compared, limit: usize) {
         }
     }
     if 0 < left_out {
-        let _ = writeln!(
-            page,
-            "\nThe Peers of {} are not listed.",
-            count(left_out, "target")
-        );
+        let _ = writeln!(page, "\nThe Peers of {} are not listed.", count(left_out, "target"));
     }
 }
 
@@ -212,9 +204,7 @@ impl DetailLines {
         let remedies = remedy::of_target(target, compared);
         let load = target.load.iter().map(wording::busy);
         let sentences = reasons.chain(remedies).chain(load);
-        let lines = sentences
-            .map(|it| prose(&it))
-            .chain(changes.map(|it| code(&it)));
+        let lines = sentences.map(|it| prose(&it)).chain(changes.map(|it| code(&it)));
         Self {
             heading: format!("{} ({counts})", target.grade().name()),
             lines: lines.map(|line| format!("- {line}\n")).collect(),
@@ -243,11 +233,7 @@ impl DetailBlock {
                 count(all.len(), "target")
             }
         };
-        Self {
-            targets: targets.len(),
-            heading: format!("{name}: {heading}"),
-            lines,
-        }
+        Self { targets: targets.len(), heading: format!("{name}: {heading}"), lines }
     }
 
     /// Returns how much room it takes without its lines.

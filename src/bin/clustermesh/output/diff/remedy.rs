@@ -47,11 +47,7 @@ pub(super) fn of_key_moves<'k>(
         )
     });
     let touch = (!touched.is_empty()).then(|| {
-        let with = if needs_background {
-            "with Flux or kubectl, "
-        } else {
-            ""
-        };
+        let with = if needs_background { "with Flux or kubectl, " } else { "" };
         format!(
             "{with}after the change, run `{} annotate peers --overwrite {} touched=1`",
             compared.config.kubectl(cluster),

@@ -32,11 +32,7 @@ const LISTED: usize = 4;
 
 /// Returns how many Peers are added, changed and removed.
 pub(in crate::output) fn counts(counts: PeerCounts) -> String {
-    let PeerCounts {
-        added,
-        changed,
-        removed,
-    } = counts;
+    let PeerCounts { added, changed, removed } = counts;
     format!("+{added} ~{changed} -{removed}")
 }
 
@@ -121,11 +117,7 @@ pub(super) fn follow_up(cause: &Cause) -> Option<String> {
 pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
     match cause {
         Cause::ClusterJoined(cluster) => format!("{} joined", member(cluster)),
-        Cause::ClusterAdded {
-            cluster,
-            mesh,
-            state,
-        } => {
+        Cause::ClusterAdded { cluster, mesh, state } => {
             let mesh = mesh.as_ref().map(|it| format!(" to the mesh {it}"));
             let mesh = mesh.unwrap_or_default();
             format!("cluster {cluster} was added{mesh} with `state: {state:?}`")
@@ -139,32 +131,17 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
         Cause::OtherGranularity { cluster, from, to } => {
             format!("most nodes of {cluster} report another granularity: {from} → {to}")
         }
-        Cause::LeaderChanged {
-            cluster,
-            location,
-            from,
-            to,
-        } => format!(
+        Cause::LeaderChanged { cluster, location, from, to } => format!(
             "location {} of {cluster} has another leader: {} → {}",
             Quoted(location),
             name(from),
             name(to)
         ),
-        Cause::AnchorMoved {
-            cluster,
-            range,
-            from,
-            to,
-        } => format!(
-            "{range} of {cluster} has another carrier: {} → {}",
-            name(from),
-            name(to)
-        ),
+        Cause::AnchorMoved { cluster, range, from, to } => {
+            format!("{range} of {cluster} has another carrier: {} → {}", name(from), name(to))
+        }
         Cause::ForeignPeer { target, peer } => {
-            format!(
-                "{target} has the Peer {}, which belongs to no mesh",
-                name(peer)
-            )
+            format!("{target} has the Peer {}, which belongs to no mesh", name(peer))
         }
         Cause::Other => {
             "other causes: conflicting claims, a rendered tree that was out of date, or \
@@ -182,10 +159,9 @@ fn of_node(node: &str, change: &NodeChange) -> String {
         NodeChange::Excluded(reason) => {
             format!("{node} is left out now: {}", rules::excluded(reason))
         }
-        NodeChange::Back(reason) => format!(
-            "{node} takes part again (it was left out: {})",
-            rules::excluded(reason)
-        ),
+        NodeChange::Back(reason) => {
+            format!("{node} takes part again (it was left out: {})", rules::excluded(reason))
+        }
         NodeChange::NewKey => format!("{node} has a new key"),
         NodeChange::NewEndpoint { from, to } => {
             let moved = moved(from.as_ref(), to.as_ref());
@@ -202,16 +178,8 @@ fn of_node(node: &str, change: &NodeChange) -> String {
 }
 
 fn setting(setting: &ChangedSetting, compared: &Compared) -> String {
-    let ChangedSetting {
-        cluster,
-        field,
-        before,
-        after,
-        value,
-    } = setting;
-    let of = cluster
-        .as_ref()
-        .map_or_else(String::new, |cluster| format!(" of {cluster}"));
+    let ChangedSetting { cluster, field, before, after, value } = setting;
+    let of = cluster.as_ref().map_or_else(String::new, |cluster| format!(" of {cluster}"));
     let new = || Some(line(after.as_ref()?, compared.files));
     let old = || {
         let files = compared.old_files.unwrap_or(compared.files);
@@ -243,11 +211,7 @@ fn setting(setting: &ChangedSetting, compared: &Compared) -> String {
                 (before, []) => format!("{what}{of} removed: {}{at}", values(before)),
                 ([], after) => format!("{what}{of} added: {}{at}", values(after)),
                 (before, after) => {
-                    format!(
-                        "{what}{of} changed: {} → {}{at}",
-                        values(before),
-                        values(after)
-                    )
+                    format!("{what}{of} changed: {} → {}{at}", values(before), values(after))
                 }
             }
         }
@@ -263,11 +227,9 @@ fn readdressed(node: &str, from: &[Cidr], to: &[Cidr]) -> String {
     match (lost.as_slice(), gained.as_slice()) {
         ([], gained) => format!("{node} got the address {}", ranges(gained)),
         (lost, []) => format!("{node} lost the address {}", ranges(lost)),
-        (lost, gained) => format!(
-            "{node} has another address: {} → {}",
-            ranges(lost),
-            ranges(gained)
-        ),
+        (lost, gained) => {
+            format!("{node} has another address: {} → {}", ranges(lost), ranges(gained))
+        }
     }
 }
 
@@ -284,15 +246,13 @@ fn line(place: &Place, files: &ShownFiles) -> String {
 pub(super) fn change(change: &PeerChange) -> String {
     let peer = name(&change.peer.name);
     match &change.peer.kind {
-        PeerChangeKind::Added {
-            renamed_from: Some(from),
-            ..
-        } => format!("+ {peer}, which was called {}", name(from)),
+        PeerChangeKind::Added { renamed_from: Some(from), .. } => {
+            format!("+ {peer}, which was called {}", name(from))
+        }
         PeerChangeKind::Added { ranges, .. } => format!("+ {peer} with {}", self::ranges(ranges)),
-        PeerChangeKind::Removed {
-            renamed_to: Some(to),
-            ..
-        } => format!("- {peer}, which is now called {}", name(to)),
+        PeerChangeKind::Removed { renamed_to: Some(to), .. } => {
+            format!("- {peer}, which is now called {}", name(to))
+        }
         PeerChangeKind::Removed { ranges, .. } => format!("- {peer} with {}", self::ranges(ranges)),
         PeerChangeKind::Changed(differences) => {
             let differences: Vec<String> = differences.iter().map(difference).collect();
@@ -343,16 +303,10 @@ pub(super) fn path_change(change: &PathChange) -> Vec<String> {
         (change.lost, "lost"),
         (change.ended.paths, "ended, because an end no longer exists"),
         (change.repaired, "down until this is applied"),
-        (
-            change.apart,
-            "interrupted until both clusters have their new Peers",
-        ),
+        (change.apart, "interrupted until both clusters have their new Peers"),
         (change.stuck, "interrupted for up to 10 minutes"),
         (change.paused, "interrupted while the Peers arrive"),
-        (
-            change.opened.stay,
-            "opened although `--fail-on-new-path` forbids it",
-        ),
+        (change.opened.stay, "opened although `--fail-on-new-path` forbids it"),
         (change.opened.pass, "open only while the Peers arrive"),
     ];
     kinds
@@ -372,10 +326,7 @@ fn member(name: &ClusterName) -> String {
 
 /// Returns how long Kilo takes.
 pub(super) fn busy(load: &LoadChange) -> String {
-    format!(
-        "Kilo needs {} to apply the change",
-        units::seconds(load.seconds)
-    )
+    format!("Kilo needs {} to apply the change", units::seconds(load.seconds))
 }
 
 fn peer_names(peers: &[String]) -> String {

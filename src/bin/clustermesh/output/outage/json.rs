@@ -141,10 +141,7 @@ impl From<OutageObstacle> for WrittenObstacle {
 
 impl From<&NextRender> for WrittenNextRender {
     fn from(next: &NextRender) -> Self {
-        Self {
-            restored: next.restored.ok(),
-            guards: next.guards.clone(),
-        }
+        Self { restored: next.restored.ok(), guards: next.guards.clone() }
     }
 }
 

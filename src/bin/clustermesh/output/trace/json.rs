@@ -159,9 +159,7 @@ pub(super) fn line(answer: &TraceAnswer, number: usize) -> serde_json::Result<St
 
 /// Returns the object, to be a part of another.
 pub(in crate::output) fn value(traced: &Traced) -> serde_json::Result<Value> {
-    written(traced, None, |it| {
-        serde_json::to_value(JsonDocument::of(it))
-    })
+    written(traced, None, |it| serde_json::to_value(JsonDocument::of(it)))
 }
 
 fn answered<T>(

@@ -22,10 +22,7 @@ pub(crate) struct TraceMistake {
 
 impl TraceMistake {
     pub(crate) fn new(line: usize, error: &anyhow::Error) -> Self {
-        Self {
-            line,
-            message: escaped(&format!("{error:#}"), SHOWN),
-        }
+        Self { line, message: escaped(&format!("{error:#}"), SHOWN) }
     }
 
     /// Returns the object as a line.

@@ -46,11 +46,7 @@ impl<'f> Verified<'_, 'f> {
     pub(super) fn traced<'v>(&'v self, trace: &Trace) -> Option<Traced<'v, 'f>> {
         let end = |site: SiteId, address| {
             let owner = self.fabric.site(site).owner(address)?;
-            let end = End {
-                site,
-                owner,
-                address,
-            };
+            let end = End { site, owner, address };
             Some(NamedEnd::from(end))
         };
         let packet = &trace.packet;

@@ -74,10 +74,7 @@ impl Verified<'_, '_> {
 
     fn exposure(&self, exposure: &Exposure) -> String {
         let name = self.cluster(exposure.site);
-        let mut text = format!(
-            "  {name} accepts its packets through {}\n",
-            self.heard(exposure)
-        );
+        let mut text = format!("  {name} accepts its packets through {}\n", self.heard(exposure));
         if exposure.believed.is_empty() {
             text.push_str("    but accepts no source address from it\n");
         } else {
@@ -110,10 +107,7 @@ impl Verified<'_, '_> {
             let passages = onward.passages.listed().iter().map(|it| it.span);
             let third = self.cluster(onward.site);
             let passages = text::first_of(NAMED, passages, onward.passages.unlisted());
-            let _ = writeln!(
-                text,
-                "    {name} forwards its packets from {passages} to {third}"
-            );
+            let _ = writeln!(text, "    {name} forwards its packets from {passages} to {third}");
         }
         let more = |kind| exposure.onward.more(kind);
         let through = more(OnwardKind::Linked) + more(OnwardKind::Unlinked);
@@ -124,10 +118,7 @@ impl Verified<'_, '_> {
         if !shut.is_empty() {
             let names = shut.iter().map(|it| self.cluster(it.site));
             let thirds = text::first_of(NAMED, names, more(OnwardKind::Dropped));
-            let _ = writeln!(
-                text,
-                "    through {name}, none of its packets reach {thirds}"
-            );
+            let _ = writeln!(text, "    through {name}, none of its packets reach {thirds}");
         }
         text
     }

@@ -208,11 +208,7 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         assumptions: each(&verification.assumptions, |it| verified.assumption(it)),
         single_points: each(&verification.single_points, |it| verified.point(it)),
         apart: each(&verification.apart, |it| verified.node(*it)),
-        without_node_addresses: verified
-            .keeping_nodes
-            .iter()
-            .map(|it| it.as_str())
-            .collect(),
+        without_node_addresses: verified.keeping_nodes.iter().map(|it| it.as_str()).collect(),
         undeclared: verification
             .undeclared
             .as_ref()
@@ -257,21 +253,15 @@ impl Verified<'_, '_> {
 
     fn node(&self, at: At) -> WrittenNode {
         let name = &self.fabric.node(at).kilo.name;
-        WrittenNode {
-            cluster: self.cluster(at.site),
-            node: escaped(name, NAMED),
-        }
+        WrittenNode { cluster: self.cluster(at.site), node: escaped(name, NAMED) }
     }
 
     fn pairing(&self, pairing: &Pairing) -> WrittenPairing {
-        let classes = pairing
-            .tallies
-            .iter()
-            .map(|((from, to), it)| WrittenClasses {
-                from,
-                to,
-                tally: tally(it),
-            });
+        let classes = pairing.tallies.iter().map(|((from, to), it)| WrittenClasses {
+            from,
+            to,
+            tally: tally(it),
+        });
         WrittenPairing {
             from: self.cluster(pairing.from),
             to: self.cluster(pairing.to),

@@ -24,9 +24,7 @@ impl Verified<'_, '_> {
 
     fn undeclared_row(&self, undeclared: &Undeclared) -> Vec<String> {
         let written = self.undeclared(undeclared);
-        let Paths {
-            sender, receiver, ..
-        } = undeclared.paths;
+        let Paths { sender, receiver, .. } = undeclared.paths;
         let preposition = match written.side {
             PathSide::Sender => "from",
             PathSide::Receiver => "to",
@@ -59,10 +57,7 @@ impl Verified<'_, '_> {
     /// Describes what becomes of packets to addresses that no node has.
     pub(super) fn unowned(&self, unowned: &Unowned) -> String {
         let node = messages::called(self.fabric, unowned.at);
-        let senders = unowned
-            .senders
-            .iter()
-            .map(|&it| self.fabric.site(it).cluster);
+        let senders = unowned.senders.iter().map(|&it| self.fabric.site(it).cluster);
         let addresses = match unowned.addresses {
             1 => "1 address".to_owned(),
             // An IPv6 range has more than a person can compare.

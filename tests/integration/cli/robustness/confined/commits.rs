@@ -4,12 +4,8 @@ use super::*;
 use crate::cli::diff::Repository;
 
 /// Inputs that a commit holds.
-const INPUTS: [&str; 4] = [
-    "mesh.yaml",
-    "clustermesh.yaml",
-    "snapshots/east.json",
-    "rendered/east/prod--west.yaml",
-];
+const INPUTS: [&str; 4] =
+    ["mesh.yaml", "clustermesh.yaml", "snapshots/east.json", "rendered/east/prod--west.yaml"];
 
 /// Commits another file instead of an input, and restores the input.
 fn commit(repository: &Repository, input: &str, replace: impl FnOnce(&Path)) {
@@ -24,15 +20,10 @@ fn commit(repository: &Repository, input: &str, replace: impl FnOnce(&Path)) {
 
 fn committed() -> Repository {
     let repository = Repository::committed();
-    repository.folder.write(
-        "clustermesh.yaml",
-        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n",
-    );
-    repository.git(&[
-        "config",
-        "remote.origin.url",
-        &format!("https://x:{SECRET}@b.example"),
-    ]);
+    repository
+        .folder
+        .write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n");
+    repository.git(&["config", "remote.origin.url", &format!("https://x:{SECRET}@b.example")]);
     repository
 }
 
@@ -99,10 +90,8 @@ fn paths_of_its_config_lead_nowhere_else() {
 fn a_tree_with_names_of_a_stranger_is_refused() {
     let repository = committed();
     let blob = repository.git(&["rev-parse", "HEAD:mesh.yaml"]);
-    let bytes: Vec<u8> = (0..40)
-        .step_by(2)
-        .map(|it| u8::from_str_radix(&blob[it..it + 2], 16).unwrap())
-        .collect();
+    let bytes: Vec<u8> =
+        (0..40).step_by(2).map(|it| u8::from_str_radix(&blob[it..it + 2], 16).unwrap()).collect();
     for name in ["..", ".git", ".GIT", "a/b", ""] {
         let tree = [format!("100644 {name}\0").as_bytes(), &bytes].concat();
         repository.folder.write("tree", tree);
@@ -161,8 +150,6 @@ fn grafts_and_alternates_change_no_commit() {
     repository.folder.write(".git/info/grafts", graft);
     assert_eq!(repository.grade(&["--against", "main..."]), grade);
     let alternates = "/proc/self/fd\n../../../nowhere\n\"\\u{1b}\n";
-    repository
-        .folder
-        .write(".git/objects/info/alternates", alternates);
+    repository.folder.write(".git/objects/info/alternates", alternates);
     assert_eq!(repository.grade(&["--against", "main"]), grade);
 }

@@ -4,21 +4,9 @@ use super::*;
 
 /// Lines with a secret, as YAML writes them, and as JSON does.
 fn lines() -> Vec<(String, String)> {
-    let keys = [
-        "presharedKey",
-        "privateKey",
-        "private-key",
-        "token",
-        "password",
-        "PRIVATE KEY",
-    ];
+    let keys = ["presharedKey", "privateKey", "private-key", "token", "password", "PRIVATE KEY"];
     keys.iter()
-        .map(|key| {
-            (
-                format!("{key}: {SECRET}"),
-                format!("\"{key}\": \"{SECRET}\""),
-            )
-        })
+        .map(|key| (format!("{key}: {SECRET}"), format!("\"{key}\": \"{SECRET}\"")))
         .collect()
 }
 
@@ -37,11 +25,7 @@ fn in_meshes() {
     for (yaml, _) in lines() {
         let folder = repository();
         let entry = "    - name: east\n";
-        folder.edit(
-            "repository/mesh.yaml",
-            entry,
-            &format!("{entry}      {yaml}\n"),
-        );
+        folder.edit("repository/mesh.yaml", entry, &format!("{entry}      {yaml}\n"));
         assert_masked(&folder, &COMMANDS);
         // As a value that is judged.
         let folder = repository();
@@ -71,10 +55,7 @@ fn in_snapshots() {
 fn in_the_rendered_tree_and_in_dumps() {
     let file = "repository/rendered/east/prod--west.yaml";
     for (yaml, _) in lines() {
-        for line in [
-            format!("  {yaml}\n  {yaml}\n"),
-            format!("  presharedKey: [\n  {yaml}\n"),
-        ] {
+        for line in [format!("  {yaml}\n  {yaml}\n"), format!("  presharedKey: [\n  {yaml}\n")] {
             let folder = repository();
             folder.edit(file, "spec:\n", &format!("spec:\n{line}"));
             let text = folder.read(file);
@@ -85,13 +66,7 @@ fn in_the_rendered_tree_and_in_dumps() {
                 &["verify"],
                 &["verify", "--output", "json"],
                 &["verify", "--peers", "east=../dump.yaml"],
-                &[
-                    "trace",
-                    "east/n1",
-                    "west/n1",
-                    "--peers",
-                    "east=../dump.yaml",
-                ],
+                &["trace", "east/n1", "west/n1", "--peers", "east=../dump.yaml"],
             ];
             for arguments in commands {
                 assert_silent(&run(&folder, arguments));

@@ -63,9 +63,8 @@ pub(in crate::cli) fn check_markdown(page: &str) -> Result<(), TestCaseError> {
             }
             Event::Html(html) => {
                 let html = html.trim();
-                let name = html
-                    .strip_prefix("<summary>")
-                    .and_then(|it| it.strip_suffix("</summary>"));
+                let name =
+                    html.strip_prefix("<summary>").and_then(|it| it.strip_suffix("</summary>"));
                 let is_ours = ["", "<details>", "</details>"].contains(&html)
                     || name.is_some_and(|it| !it.contains(['<', '@', '[', '`', '&']));
                 prop_assert!(is_ours, "{}\n{}", html, page);
@@ -122,11 +121,7 @@ fn check_causes(text: &str) -> Result<(), TestCaseError> {
     west[2]["name"] = json!(text);
     folder.keep("west", &west);
     folder.edit(&file, "10.102.0.0/24", "10.102.0.0/23");
-    folder.edit(
-        &file,
-        "- name: west",
-        "- name: west\n      granularity: Location",
-    );
+    folder.edit(&file, "- name: west", "- name: west\n      granularity: Location");
     check_formats(&repository, &[])?;
     // And the other way round.
     repository.commit();
@@ -151,18 +146,12 @@ fn check_peers(text: &str) -> Result<(), TestCaseError> {
             "prod--east--n1",
             json!({ "allowedIPs": [text], "endpoint": endpoint, "publicKey": key })
         ),
-        peer(
-            "prod--east--n2",
-            json!({ "allowedIPs": ["10.1.2.0/24"], "publicKey": text })
-        ),
+        peer("prod--east--n2", json!({ "allowedIPs": ["10.1.2.0/24"], "publicKey": text })),
         peer(
             text,
             json!({ "allowedIPs": ["192.0.2.0/24"], "publicKey": key, "presharedKey": text })
         ),
-        peer(
-            "laptop",
-            json!({ "allowedIPs": ["192.0.2.0/24"], "publicKey": key })
-        ),
+        peer("laptop", json!({ "allowedIPs": ["192.0.2.0/24"], "publicKey": key })),
     ]);
     let file = format!("{}.json", file_name(text));
     let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
@@ -189,9 +178,7 @@ fn check_names(text: &str) -> Result<(), TestCaseError> {
 
 #[test]
 fn causes_stay_in_their_cells() {
-    runner(2)
-        .run(&markup(), |text| check_causes(&text))
-        .unwrap();
+    runner(2).run(&markup(), |text| check_causes(&text)).unwrap();
     check_causes(&MARKUP.concat()).unwrap();
 }
 

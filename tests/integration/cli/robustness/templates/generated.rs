@@ -6,9 +6,8 @@ use super::run;
 use crate::cli::Folder;
 
 /// Names that hold something: from the context, and from the beginning of each template.
-const NAMES: [&str; 10] = [
-    "a", "b", "n.x", "n.y", "targets", "clusters", "loop", "caller()", "1", "'x'",
-];
+const NAMES: [&str; 10] =
+    ["a", "b", "n.x", "n.y", "targets", "clusters", "loop", "caller()", "1", "'x'"];
 
 const FILTERS: [&str; 14] = [
     "upper",
@@ -91,11 +90,7 @@ fn template() -> impl Strategy<Value = String> {
 
 fn cases(cases: u32) -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").map_or(cases, |it| it.parse().unwrap());
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 proptest! {

@@ -19,10 +19,7 @@ fn asks_only_for_nodes_and_says_who_asks() {
     let [request] = requests.as_slice() else {
         panic!("{requests:?}");
     };
-    assert_eq!(
-        (request.method.as_str(), request.path.as_str()),
-        ("GET", NODES)
-    );
+    assert_eq!((request.method.as_str(), request.path.as_str()), ("GET", NODES));
     assert_eq!(request.query["limit"], "250");
     assert_eq!(request.header("accept"), Some("application/json"));
     assert_eq!(request.header("accept-encoding"), Some("gzip"));
@@ -62,12 +59,7 @@ fn reads_page_by_page() {
         .east
         .requests()
         .iter()
-        .map(|request| {
-            (
-                request.query["limit"].clone(),
-                request.query.contains_key("continue"),
-            )
-        })
+        .map(|request| (request.query["limit"].clone(), request.query.contains_key("continue")))
         .collect();
     let page = |more| ("250".to_owned(), more);
     let mut expected = vec![page(false)];
@@ -89,19 +81,12 @@ fn begins_again_when_the_list_expires() {
     let run = site.snapshot(&["--accept", "east"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(site.kept("east").as_array().unwrap().len(), 400);
-    let begun: Vec<bool> = site
-        .east
-        .requests()
-        .iter()
-        .map(|it| !it.query.contains_key("continue"))
-        .collect();
+    let begun: Vec<bool> =
+        site.east.requests().iter().map(|it| !it.query.contains_key("continue")).collect();
     assert_eq!(begun, [true, false, true, false]);
 
     let setup = Setup::nodes(&many).fault(move |request, _| {
-        request
-            .query
-            .contains_key("continue")
-            .then(|| Answer::expired().into())
+        request.query.contains_key("continue").then(|| Answer::expired().into())
     });
     let site = Site::new(setup);
     insta::assert_snapshot!(site.failure(&[]), @"
@@ -164,10 +149,7 @@ fn asks_again_after_what_may_pass() {
     ];
     for failure in failures {
         let site = Site::new(passing(failure));
-        assert_eq!(
-            site.success(&[]),
-            "snapshots/east.json: 2 nodes, 2 usable, written\n"
-        );
+        assert_eq!(site.success(&[]), "snapshots/east.json: 2 nodes, 2 usable, written\n");
         assert_eq!(site.east.requests().len(), 2);
     }
 }

@@ -12,9 +12,7 @@ fn server(identity: &Identity) -> ApiServer {
 #[test]
 fn trusts_the_authority_of_the_kubeconfig() {
     let authority = Authority::new("ours");
-    let site = Site::with(server(&authority.server(&HERE)), |it| {
-        it.trusting(&authority)
-    });
+    let site = Site::with(server(&authority.server(&HERE)), |it| it.trusting(&authority));
     insta::assert_snapshot!(site.success(&[]), @"snapshots/east.json: 2 nodes, 2 usable, written");
 }
 
@@ -68,9 +66,7 @@ fn wants_the_certificate_of_this_host() {
     help: check `server` in the kubeconfig, or add `tls-server-name`
     ");
     site.reach(|context| {
-        context
-            .trusting(&authority)
-            .cluster("tls-server-name", "api.east.example")
+        context.trusting(&authority).cluster("tls-server-name", "api.east.example")
     });
     let run = site.snapshot(&["east"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -90,9 +86,8 @@ fn wants_a_certificate_of_these_days() {
 #[test]
 fn warns_when_it_must_not_look() {
     let theirs = Authority::new("theirs").server(&HERE);
-    let site = Site::with(server(&theirs), |context| {
-        context.cluster("insecure-skip-tls-verify", true)
-    });
+    let site =
+        Site::with(server(&theirs), |context| context.cluster("insecure-skip-tls-verify", true));
     insta::assert_snapshot!(site.success(&[]), @"
     snapshots/east.json: 2 nodes, 2 usable, written
     warning[unchecked-certificate]: east: its certificate is not checked (`insecure-skip-tls-verify`): an attacker on the path could forge the node list
@@ -117,9 +112,7 @@ fn does_not_trust_an_authority_as_a_server() {
 fn does_not_trust_a_user_as_a_server() {
     let authority = Authority::new("ours");
     let site = Site::with(server(&authority.user("127.0.0.1")), |context| {
-        context
-            .trusting(&authority)
-            .cluster("tls-server-name", "localhost")
+        context.trusting(&authority).cluster("tls-server-name", "localhost")
     });
     insta::assert_snapshot!(site.failure(&[]), @"
     error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is not a server certificate (`serverAuth` is missing); snapshots/east.json was kept
@@ -173,10 +166,8 @@ fn shows_a_certificate_from_files() {
     site.folder.write("pki/ada.key", &user.key);
     let run = site.snapshot(&["east"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    site.folder.write(
-        "pki/ada.key",
-        "-----BEGIN PRIVATE KEY-----\nc2VzYW1l\n-----END PRIVATE KEY-----\n",
-    );
+    site.folder
+        .write("pki/ada.key", "-----BEGIN PRIVATE KEY-----\nc2VzYW1l\n-----END PRIVATE KEY-----\n");
     insta::assert_snapshot!(site.redacted(&site.snapshot(&["east"]).stderr), @"
     error[invalid-kubeconfig]: east: could not be read: the client key is not a valid RSA, ECDSA or Ed25519 key (the credentials for 127.0.0.1:PORT); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config

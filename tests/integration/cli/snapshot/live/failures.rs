@@ -149,11 +149,7 @@ fn it_has_no_nodes() {
     help: the list is probably incomplete: run the command again with a new list; if the cluster has no node any more, add `--accept east`
     ");
     // `null` is how Go writes an empty list.
-    let site = answer(
-        200,
-        "application/json",
-        r#"{"kind":"NodeList","items":null}"#,
-    );
+    let site = answer(200, "application/json", r#"{"kind":"NodeList","items":null}"#);
     assert_eq!(site.snapshot(&[]).code, 1);
 }
 
@@ -173,12 +169,8 @@ fn it_breaks_off_every_time() {
         || Reply::CutToFit(list(&nodes(1), None)),
         || Answer::new(200, "application/json", "").into(),
         || {
-            Answer::new(
-                200,
-                "application/json",
-                r#"{"kind":"NodeList","items":[{"metadata""#,
-            )
-            .into()
+            Answer::new(200, "application/json", r#"{"kind":"NodeList","items":[{"metadata""#)
+                .into()
         },
         || Answer::new(204, "text/plain", "").into(),
     ];
@@ -214,38 +206,29 @@ fn it_sends_us_elsewhere() {
     let other = Setup::nodes(&nodes(1)).start();
     let target = format!("{}/api/v1/nodes?session=0123456789", other.url());
     let redirect = Setup::default().fault(move |_, _| Some(Answer::redirect(&target).into()));
-    let site = Site::with(redirect.start(), |context| {
-        context.user("token", "sesame-sesame")
-    });
+    let site = Site::with(redirect.start(), |context| context.user("token", "sesame-sesame"));
     insta::assert_snapshot!(said(&site), @"
     error[redirected]: east: could not be read: the server redirects to 127.0.0.1, which clustermesh does not follow; snapshots/east.json was kept
     help: correct `server` in the kubeconfig: credentials are not sent to other servers
     ");
     let requests = site.east.requests();
-    assert_eq!(
-        requests[0].header("authorization"),
-        Some("Bearer sesame-sesame")
-    );
+    assert_eq!(requests[0].header("authorization"), Some("Bearer sesame-sesame"));
     assert_eq!(other.connections(), 0);
 }
 
 #[test]
 fn nobody_listens() {
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let site = Site::with(Setup::default().start(), |_| {
-        Context::new("east", &format!("http://{port}"))
-    });
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let site =
+        Site::with(Setup::default().start(), |_| Context::new("east", &format!("http://{port}")));
     let started = Instant::now();
     let said = site.failure(&["--timeout", "2"]);
     assert!(started.elapsed() < SOON);
     let said = said.replace(&port.to_string(), "SERVER");
     // A busy machine makes fewer attempts in the same time.
-    let said = ["3", "2"].iter().fold(said, |said, few| {
-        said.replace(&format!("(attempts: {few})"), "(attempts: 4)")
-    });
+    let said = ["3", "2"]
+        .iter()
+        .fold(said, |said, few| said.replace(&format!("(attempts: {few})"), "(attempts: 4)"));
     insta::assert_snapshot!(said, @"
     error[unreachable-cluster]: east: could not be read: cannot connect to SERVER (attempts: 4): Connection refused (os error 111); snapshots/east.json was kept
     help: check that the cluster runs, that the network path is open, and `server` in the kubeconfig
@@ -255,13 +238,9 @@ fn nobody_listens() {
 #[test]
 fn it_restarts() {
     // Nothing listens on the port for a second.
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let site = Site::with(Setup::default().start(), |_| {
-        Context::new("east", &format!("http://{port}"))
-    });
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let site =
+        Site::with(Setup::default().start(), |_| Context::new("east", &format!("http://{port}")));
     let server = thread::spawn(move || {
         thread::sleep(Duration::from_secs(1));
         let listener = TcpListener::bind(port).unwrap();
@@ -272,11 +251,7 @@ fn it_restarts() {
         for (status, body) in [("403 Forbidden", forbidden), ("200 OK", list)] {
             let _ = stream.read(&mut [0; 4096]).unwrap();
             let length = body.len();
-            write!(
-                stream,
-                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}"
-            )
-            .unwrap();
+            write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
         }
     });
     let run = site.snapshot(&["east", "--accept", "east"]);
@@ -313,9 +288,8 @@ fn it_hangs_up_on_tls() {
         let _ = stream.read(&mut [0; 4096]).unwrap();
     });
     let url = format!("https://{}", listener.address());
-    let site = Site::with(Setup::default().start(), |context| {
-        context.cluster("server", url.as_str())
-    });
+    let site =
+        Site::with(Setup::default().start(), |context| context.cluster("server", url.as_str()));
     insta::assert_snapshot!(site.failure(&[]), @"
     error[cut-answer]: east: could not be read: the response was cut off 5 times: tls handshake eof; snapshots/east.json was kept
     help: check whether a proxy or load balancer cuts long responses
@@ -331,9 +305,7 @@ fn it_repeats_our_secrets() {
             let message = format!("who is {}?", request.header("authorization").unwrap());
             Some(Answer::failure(status, "Odd", &message).into())
         });
-        let site = Site::with(setup.start(), |context| {
-            context.user("token", "sesame-sesame")
-        });
+        let site = Site::with(setup.start(), |context| context.user("token", "sesame-sesame"));
         let said = site.failure(&[]);
         assert_contains(&said, "who is Bearer [hidden]?");
         assert!(!said.contains("sesame"), "{said}");
@@ -349,9 +321,7 @@ fn it_lists_our_secrets() {
             Some(Answer::json(&list(authorization)).into())
         });
         Site::with(setup.start(), |context| {
-            context
-                .user("username", "ada")
-                .user("password", "sesame-sesame")
+            context.user("username", "ada").user("password", "sesame-sesame")
         })
     };
     let site = repeating(|authorization| json!({ "kind": authorization }));
@@ -408,10 +378,7 @@ fn it_lists_our_secrets_with_escapes() {
                 .fault(move |_, _| Some(Answer::new(200, "application/json", page.clone()).into()));
             let site = Site::with(setup.start(), |context| context.user("token", token));
             let said = said(&site);
-            assert!(
-                said.contains("it contains the request's credentials"),
-                "{node}: {said}"
-            );
+            assert!(said.contains("it contains the request's credentials"), "{node}: {said}");
         }
     }
 }
@@ -432,9 +399,7 @@ fn it_names_its_nodes_after_our_secrets() {
 fn it_sends_us_to_our_secrets() {
     let elsewhere = || Answer::redirect("https://sesame-sesame.example/x");
     let setup = Setup::default().fault(move |_, _| Some(elsewhere().into()));
-    let site = Site::with(setup.start(), |context| {
-        context.user("token", "sesame-sesame")
-    });
+    let site = Site::with(setup.start(), |context| context.user("token", "sesame-sesame"));
     insta::assert_snapshot!(said(&site), @"
     error[redirected]: east: could not be read: the server redirects to [hidden].example, which clustermesh does not follow; snapshots/east.json was kept
     help: correct `server` in the kubeconfig: credentials are not sent to other servers
@@ -453,9 +418,7 @@ fn it_repeats_the_secrets_of_a_provider() {
     let setup =
         Setup::default().fault(move |_, _| Some(Answer::failure(403, "Forbidden", message).into()));
     let provider = json!({ "name": "oidc", "config": config });
-    let site = Site::with(setup.start(), |context| {
-        context.user("auth-provider", provider.clone())
-    });
+    let site = Site::with(setup.start(), |context| context.user("auth-provider", provider.clone()));
     insta::assert_snapshot!(said(&site), @"
     error[forbidden]: east: could not be read: the right to `list` `nodes` is missing (403: [hidden] [hidden] [hidden] https://idp.example); snapshots/east.json was kept
     help: `clustermesh rbac` prints the manifests that grant this right

@@ -22,10 +22,7 @@ fn always(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Site {
 fn endless(nodes: impl Fn() -> Vec<Value> + Send + Sync) -> impl Fn() -> Reply + Send + Sync {
     let pages = AtomicU64::new(0);
     move || {
-        let more = More {
-            token: pages.fetch_add(1, Ordering::SeqCst).to_string(),
-            left: 1,
-        };
+        let more = More { token: pages.fetch_add(1, Ordering::SeqCst).to_string(), left: 1 };
         list(&nodes(), Some(&more)).into()
     }
 }
@@ -52,10 +49,7 @@ fn takes_what_is_just_large() {
 
 #[test]
 fn gives_up_a_list_that_does_not_end() {
-    let same = || More {
-        token: "again".to_owned(),
-        left: 1,
-    };
+    let same = || More { token: "again".to_owned(), left: 1 };
     let page = list(&nodes(1), Some(&same()));
     let site = always(move || page.clone().into());
     insta::assert_snapshot!(site.failure(&[]), @"

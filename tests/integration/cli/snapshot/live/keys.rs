@@ -42,9 +42,7 @@ const PLAIN: [Place; 12] = [
 const DATA: [Place; 4] = [
     |context, text| context.user("client-key-data", text),
     |context, text| {
-        context
-            .user("client-key-data", text.as_str())
-            .user("client-certificate-data", text)
+        context.user("client-key-data", text.as_str()).user("client-certificate-data", text)
     },
     |context, text| context.user("client-certificate-data", text),
     |context, text| context.cluster("certificate-authority-data", text),
@@ -52,11 +50,7 @@ const DATA: [Place; 4] = [
 
 /// Fields that name a file.
 const FILES: [Place; 4] = [
-    |context, file| {
-        context
-            .user("client-key", file.as_str())
-            .user("client-certificate", file)
-    },
+    |context, file| context.user("client-key", file.as_str()).user("client-certificate", file),
     |context, file| context.user("client-certificate", file),
     |context, file| context.user("tokenFile", file),
     |context, file| context.cluster("certificate-authority", file),
@@ -94,11 +88,7 @@ fn broken(key: &str) -> Vec<String> {
 /// Returns every run of a key that no output may have, as any library might write it.
 fn runs(key: &str) -> BTreeSet<String> {
     let body: String = key.lines().filter(|it| !it.starts_with('-')).collect();
-    let text = key
-        .lines()
-        .filter(|it| !it.starts_with('-'))
-        .collect::<Vec<_>>()
-        .join("\n");
+    let text = key.lines().filter(|it| !it.starts_with('-')).collect::<Vec<_>>().join("\n");
     let der = STANDARD.decode(&body).unwrap();
     let mut written = vec![body.clone(), STANDARD.encode(key), format!("{:?}", text)];
     for bytes in [der.as_slice(), text.as_bytes()] {
@@ -119,11 +109,7 @@ fn runs(key: &str) -> BTreeSet<String> {
     let mut runs = BTreeSet::new();
     for text in written {
         let characters: Vec<char> = text.chars().collect();
-        runs.extend(
-            characters
-                .windows(RUN)
-                .map(|it| it.iter().collect::<String>()),
-        );
+        runs.extend(characters.windows(RUN).map(|it| it.iter().collect::<String>()));
     }
     runs
 }
@@ -141,11 +127,7 @@ fn assert_hidden(output: &str, key: &str) {
 
 fn keys() -> [String; 3] {
     let generated = |kind| KeyPair::generate_for(kind).unwrap().serialize_pem();
-    [
-        RSA.to_owned(),
-        generated(&PKCS_ED25519),
-        generated(&PKCS_ECDSA_P256_SHA256),
-    ]
+    [RSA.to_owned(), generated(&PKCS_ED25519), generated(&PKCS_ECDSA_P256_SHA256)]
 }
 
 #[test]
@@ -220,10 +202,7 @@ fn would_be_recognised() {
 #[test]
 fn are_wrong_in_a_field_that_is_named() {
     let user = Authority::new("ours").user("ada");
-    let (certificate, key) = (
-        STANDARD.encode(&user.certificate),
-        STANDARD.encode(&user.key),
-    );
+    let (certificate, key) = (STANDARD.encode(&user.certificate), STANDARD.encode(&user.key));
     let said = |context: &dyn Fn(Context) -> Context| {
         let site = Site::new(Setup::nodes(&nodes(1)));
         site.folder.write("broken", user.key.replace('\n', ""));
@@ -238,31 +217,17 @@ fn are_wrong_in_a_field_that_is_named() {
     };
     let of_user = |fields: &[(&str, &str)]| {
         said(&|context| {
-            fields.iter().fold(context, |context, (field, value)| {
-                context.user(field, *value)
-            })
+            fields.iter().fold(context, |context, (field, value)| context.user(field, *value))
         })
     };
     let sentences = [
         of_user(&[("client-certificate-data", "!"), ("client-key-data", &key)]),
         of_user(&[("client-certificate-data", &key), ("client-key-data", &key)]),
         of_user(&[("client-certificate", "broken"), ("client-key-data", &key)]),
-        of_user(&[
-            ("client-certificate-data", &certificate),
-            ("client-key-data", "!"),
-        ]),
-        of_user(&[
-            ("client-certificate-data", &certificate),
-            ("client-key-data", &certificate),
-        ]),
-        of_user(&[
-            ("client-certificate-data", &certificate),
-            ("client-key", "broken"),
-        ]),
-        of_user(&[
-            ("client-certificate-data", &certificate),
-            ("client-key", &key),
-        ]),
+        of_user(&[("client-certificate-data", &certificate), ("client-key-data", "!")]),
+        of_user(&[("client-certificate-data", &certificate), ("client-key-data", &certificate)]),
+        of_user(&[("client-certificate-data", &certificate), ("client-key", "broken")]),
+        of_user(&[("client-certificate-data", &certificate), ("client-key", &key)]),
         of_user(&[("client-certificate-data", &certificate)]),
         of_user(&[("client-key", "ada.key")]),
         of_user(&[

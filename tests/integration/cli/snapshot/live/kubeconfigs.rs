@@ -54,12 +54,7 @@ fn a_flag_names_the_contexts() {
     site.folder.write("kubeconfig", contexts);
     let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nclusters:\n  east: { context: nowhere }\n  north: { inCluster: true }\n";
     site.folder.write("clustermesh.yaml", config);
-    let named = [
-        "--context",
-        "east=kind-east",
-        "--context",
-        "north=admin=north",
-    ];
+    let named = ["--context", "east=kind-east", "--context", "north=admin=north"];
     site.success(&named);
     let run = site.snapshot(&["north", "--context", "admin=north", "--check"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -80,8 +75,7 @@ fn may_be_several_files() {
     let site = site();
     let [north, west] = &site.others;
     let file = |contexts: &[Context]| kubeconfig(contexts);
-    site.folder
-        .write("a", file(&[Context::new("east", &site.east.url())]));
+    site.folder.write("a", file(&[Context::new("east", &site.east.url())]));
     site.folder.write(
         "b",
         file(&[
@@ -93,9 +87,7 @@ fn may_be_several_files() {
     let variables = [("KUBECONFIG", "a:missing::b")];
     let run = run(&site, &variables);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let run = site
-        .folder
-        .run_with(&variables, &["snapshot", "--kubeconfig", "a"]);
+    let run = site.folder.run_with(&variables, &["snapshot", "--kubeconfig", "a"]);
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"
     error[unknown-context]: north: could not be read: a has no context `north`; snapshots/north.json was kept
@@ -111,10 +103,8 @@ fn may_be_several_files() {
 #[test]
 fn is_named_in_the_config() {
     let site = site();
-    site.folder.write(
-        "folder/east.yaml",
-        kubeconfig(&[Context::new("admin@east", &site.east.url())]),
-    );
+    site.folder
+        .write("folder/east.yaml", kubeconfig(&[Context::new("admin@east", &site.east.url())]));
     site.folder.write(
         "clustermesh.yaml",
         "apiVersion: kilo-clustermesh.io/v1
@@ -258,21 +248,12 @@ fn lacks_something() {
 /// hyper would ask another port, with the same credentials.
 #[test]
 fn has_a_server_with_a_port() {
-    for server in [
-        "http://127.0.0.1:99999",
-        "https://[::1]:x",
-        "http://127.0.0.1:",
-    ] {
+    for server in ["http://127.0.0.1:99999", "https://[::1]:x", "http://127.0.0.1:"] {
         let site = Site::with(Setup::nodes(&nodes(1)).start(), |context| {
-            context
-                .cluster("server", server)
-                .user("token", "sesame-sesame")
+            context.cluster("server", server).user("token", "sesame-sesame")
         });
         let said = site.failure(&[]);
-        assert!(
-            said.contains("error[invalid-kubeconfig]"),
-            "{server}: {said}"
-        );
+        assert!(said.contains("error[invalid-kubeconfig]"), "{server}: {said}");
     }
 }
 
@@ -353,10 +334,7 @@ fn is_hostile() {
         let start = Instant::now();
         let report = said(&text);
         assert!(start.elapsed() < SOON, "{report}");
-        assert!(
-            !report.contains("panicked") && report.contains("error["),
-            "{report}"
-        );
+        assert!(!report.contains("panicked") && report.contains("error["), "{report}");
     }
 }
 
@@ -475,14 +453,10 @@ fn may_have_empty_fields() {
     let setup = Setup::nodes(&nodes(1)).login(Login::token("sesame-sesame"));
     let site = Site::with(setup.start(), |context| {
         let context = context.plugin("/bin/cat", &["credential.json"]);
-        let context = [
-            "certificate-authority",
-            "certificate-authority-data",
-            "proxy-url",
-            "tls-server-name",
-        ]
-        .into_iter()
-        .fold(context, |context, field| context.cluster(field, ""));
+        let context =
+            ["certificate-authority", "certificate-authority-data", "proxy-url", "tls-server-name"]
+                .into_iter()
+                .fold(context, |context, field| context.cluster(field, ""));
         [
             "token",
             "tokenFile",
@@ -498,7 +472,6 @@ fn may_have_empty_fields() {
         .into_iter()
         .fold(context, |context, field| context.user(field, ""))
     });
-    site.folder
-        .write("credential.json", credential("sesame-sesame"));
+    site.folder.write("credential.json", credential("sesame-sesame"));
     insta::assert_snapshot!(site.success(&[]), @"snapshots/east.json: 2 nodes, 2 usable, written");
 }

@@ -66,11 +66,7 @@ fn shows_the_token_of_a_file_rather_than_another() {
     });
     site.folder.write("token", "sesame-sesame\n");
     insta::assert_snapshot!(site.success(&[]), @"snapshots/east.json: 2 nodes, 2 usable, written");
-    site.reach(|context| {
-        context
-            .user("token", "sesame-sesame")
-            .user("tokenFile", "missing")
-    });
+    site.reach(|context| context.user("token", "sesame-sesame").user("tokenFile", "missing"));
     assert_eq!(site.snapshot(&[]).code, 0);
     site.reach(|context| context.user("tokenFile", "empty"));
     site.folder.write("empty", "\n");
@@ -127,10 +123,7 @@ fn runs_a_plugin_once() {
     assert_eq!(runs(&site), 1);
     assert_eq!(site.folder.read("input"), "");
     let requests = site.east.requests();
-    assert_eq!(
-        requests[0].header("authorization"),
-        Some("Bearer sesame-sesame")
-    );
+    assert_eq!(requests[0].header("authorization"), Some("Bearer sesame-sesame"));
 }
 
 #[test]
@@ -153,9 +146,7 @@ fn shows_a_certificate_that_a_plugin_prints() {
     let setup = Setup::nodes(&nodes(1)).login(Login::Certificate);
     let server = setup.tls_for(&authority.server(&["127.0.0.1"]), &authority);
     let site = Site::with(server.start(), |context| {
-        context
-            .trusting(&authority)
-            .plugin("/bin/cat", &["credential.json"])
+        context.trusting(&authority).plugin("/bin/cat", &["credential.json"])
     });
     let credential = json!({
         "apiVersion": "client.authentication.k8s.io/v1",
@@ -259,9 +250,8 @@ fn does_not_show_what_a_plugin_knows() {
         "env": [{ "name": "X", "value": "sesame-2" }, { "name": "REGION", "value": "/here" }],
         "interactiveMode": "IfAvailable",
     });
-    let site = Site::with(Setup::nodes(&nodes(1)).start(), |context| {
-        context.user("exec", exec.clone())
-    });
+    let site =
+        Site::with(Setup::nodes(&nodes(1)).start(), |context| context.user("exec", exec.clone()));
     let script = "echo \"$2, $X, $REGION\" >&2\nexit 1\n";
     site.folder.write("plugin.sh", script);
     insta::assert_snapshot!(site.failure(&[]), @"
@@ -332,10 +322,7 @@ fn is_not_overthrown_by_what_a_plugin_prints() {
 #[test]
 fn tells_which_plugin_is_missing() {
     let site = Site::with(Setup::nodes(&nodes(1)).start(), |context| {
-        context.plugin(
-            "vendor-login-that-is-not-here",
-            &["--token", "sesame-sesame"],
-        )
+        context.plugin("vendor-login-that-is-not-here", &["--token", "sesame-sesame"])
     });
     insta::assert_snapshot!(site.failure(&[]), @"
     error[failed-login]: east: could not be read: the login plugin `vendor-login-that-is-not-here` cannot be started: No such file or directory (os error 2); snapshots/east.json was kept

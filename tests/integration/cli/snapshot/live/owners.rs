@@ -103,10 +103,7 @@ fn root_runs_no_plugin_of_another() {
     ");
     assert!(!site.runs(0, &[("SUDO_UID", "1002")], &[]));
     assert!(!site.runs(0, &[("SUDO_UID", "")], &[]));
-    assert!(
-        site.runs(0, &[("SUDO_UID", "1001")], &[]),
-        "who called sudo"
-    );
+    assert!(site.runs(0, &[("SUDO_UID", "1001")], &[]), "who called sudo");
     assert!(site.runs(0, &[], &["--config", "clustermesh.yaml"]));
     assert!(site.runs(0, &[("CLUSTERMESH_CONFIG", "clustermesh.yaml")], &[]));
     assert!(site.runs(1001, &[], &[]), "the owner");
@@ -161,8 +158,7 @@ fn a_kubeconfig_of_our_own_runs_its_plugin() {
         return;
     }
     let site = Site::with_plugin();
-    site.folder
-        .edit("clustermesh.yaml", "kubeconfig: east.yaml", "context: east");
+    site.folder.edit("clustermesh.yaml", "kubeconfig: east.yaml", "context: east");
     site.give(1001);
     assert!(site.runs(0, &[], &["--kubeconfig", "east.yaml"]));
     assert!(site.runs(0, &[("KUBECONFIG", "east.yaml")], &[]));

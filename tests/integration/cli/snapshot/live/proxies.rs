@@ -51,10 +51,7 @@ fn logs_in_to_a_proxy() {
     site.success(&[]);
     let visits = proxy.visits();
     // `ada:sesame`
-    assert_eq!(
-        visits[0].authorization.as_deref(),
-        Some("Basic YWRhOnNlc2FtZQ==")
-    );
+    assert_eq!(visits[0].authorization.as_deref(), Some("Basic YWRhOnNlc2FtZQ=="));
     assert_eq!(site.east.requests()[0].header("proxy-authorization"), None);
 }
 
@@ -85,9 +82,7 @@ fn tells_when_the_proxy_leads_nowhere() {
         });
         let site = Site::with(Setup::default().start(), |context| {
             let url = format!("{scheme}://ada:sesame@{}", proxy.address());
-            context
-                .cluster("server", "https://api.east.invalid:6443")
-                .cluster("proxy-url", url)
+            context.cluster("server", "https://api.east.invalid:6443").cluster("proxy-url", url)
         });
         let said = site.failure(&[]);
         assert!(!said.contains("sesame"), "{said}");

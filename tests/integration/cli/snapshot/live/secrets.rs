@@ -25,13 +25,7 @@ spec:
       wireguardCIDR: 10.102.0.0/24
 ";
 
-const SNAPSHOT: [&str; 5] = [
-    "snapshot",
-    "--kubeconfig",
-    "kubeconfig",
-    "--secrets-from",
-    "hub",
-];
+const SNAPSHOT: [&str; 5] = ["snapshot", "--kubeconfig", "kubeconfig", "--secrets-from", "hub"];
 
 /// A management cluster, `north`, with a Secret for `east`.
 struct Site {
@@ -55,11 +49,7 @@ impl Site {
             .start();
         let context = Context::new("hub", &hub.url()).user("token", "swordfish");
         folder.write("kubeconfig", kubeconfig(&[context]));
-        Self {
-            folder,
-            hub,
-            east: server,
-        }
+        Self { folder, hub, east: server }
     }
 
     fn snapshot(&self) -> Run {
@@ -103,10 +93,7 @@ fn are_used() {
     assert_eq!(site.kept("north"), expected(2));
     let mut paths: Vec<String> = site.hub.requests().into_iter().map(|it| it.path).collect();
     paths.sort();
-    assert_eq!(
-        paths,
-        ["/api/v1/namespaces/kilo/secrets/east", "/api/v1/nodes"]
-    );
+    assert_eq!(paths, ["/api/v1/namespaces/kilo/secrets/east", "/api/v1/nodes"]);
 }
 
 #[test]
@@ -116,8 +103,7 @@ fn are_not_where_the_mesh_says() {
     error[missing-secret]: east: could not be read: Secret kilo/east: the Secret has no key `config`; it has kubeconfig; snapshots/east.json was kept
     help: check `kubeconfigSecretRef` in the mesh, or `kubeconfigSecret` in the config
     ");
-    site.folder
-        .edit("mesh.yaml", "name: east, key", "name: other, key");
+    site.folder.edit("mesh.yaml", "name: east, key", "name: other, key");
     insta::assert_snapshot!(site.failure(), @"
     error[missing-secret]: east: could not be read: Secret kilo/other: the Secret does not exist; snapshots/east.json was kept
     help: check `kubeconfigSecretRef` in the mesh, or `kubeconfigSecret` in the config
@@ -136,9 +122,7 @@ fn name_the_cluster_that_refuses() {
     site.folder.write("kubeconfig", kubeconfig(&[context]));
     let run = site.snapshot();
     assert_eq!(run.code, 2);
-    let said = run
-        .stderr
-        .replace(&site.hub.address().to_string(), "SERVER");
+    let said = run.stderr.replace(&site.hub.address().to_string(), "SERVER");
     insta::assert_snapshot!(said, @"
     error[unauthorized]: east: could not be read: the operator's cluster SERVER refused the credentials of user `hub` of kubeconfig (401: Unauthorized); snapshots/east.json was kept
     help: renew the credentials of user `hub` of kubeconfig
@@ -194,14 +178,9 @@ fn may_have_empty_fields() {
 
 #[test]
 fn are_secret_even_if_they_are_wrong() {
-    for text in [
-        "token: sesame-sesame",
-        "users: [{ name: a, user: { token: sesame-sesame }",
-    ] {
+    for text in ["token: sesame-sesame", "users: [{ name: a, user: { token: sesame-sesame }"] {
         let mut site = Site::new("config", logged_in);
-        site.hub = Setup::nodes(&nodes(2))
-            .secret(["kilo", "east", "config"], text)
-            .start();
+        site.hub = Setup::nodes(&nodes(2)).secret(["kilo", "east", "config"], text).start();
         let context = Context::new("hub", &site.hub.url());
         site.folder.write("kubeconfig", kubeconfig(&[context]));
         let said = site.failure();
@@ -215,10 +194,8 @@ fn come_over_a_way_that_is_reported() {
     let mut site = Site::new("config", logged_in);
     let text = kubeconfig(&[logged_in(Context::new("admin", &site.east.url()))]);
     let identity = Authority::new("unknown").server(&["127.0.0.1"]);
-    site.hub = Setup::nodes(&nodes(2))
-        .secret(["kilo", "east", "config"], &text)
-        .tls(&identity)
-        .start();
+    site.hub =
+        Setup::nodes(&nodes(2)).secret(["kilo", "east", "config"], &text).tls(&identity).start();
     let context = Context::new("hub", &site.hub.url()).cluster("insecure-skip-tls-verify", true);
     site.folder.write("kubeconfig", kubeconfig(&[context]));
     let run = site.snapshot();
@@ -231,9 +208,7 @@ fn come_over_a_way_that_is_reported() {
     warning[unchecked-certificate]: north: its certificate is not checked (`insecure-skip-tls-verify`): an attacker on the path could forge the node list
     ");
 
-    let hub = Setup::nodes(&nodes(2))
-        .secret(["kilo", "east", "config"], &text)
-        .start();
+    let hub = Setup::nodes(&nodes(2)).secret(["kilo", "east", "config"], &text).start();
     let proxy = Proxy::to(hub.address());
     let context = Context::new("hub", "http://hub.invalid")
         .cluster("proxy-url", format!("http://{}", proxy.address()));
@@ -253,9 +228,7 @@ fn come_over_a_way_that_is_reported() {
 fn have_an_end() {
     let mut site = Site::new("config", logged_in);
     let large = "#".repeat(4 << 20);
-    site.hub = Setup::nodes(&nodes(2))
-        .secret(["kilo", "east", "config"], &large)
-        .start();
+    site.hub = Setup::nodes(&nodes(2)).secret(["kilo", "east", "config"], &large).start();
     let context = Context::new("hub", &site.hub.url());
     site.folder.write("kubeconfig", kubeconfig(&[context]));
     insta::assert_snapshot!(site.failure(), @"

@@ -18,11 +18,8 @@ const TOKEN: &str = "sesame-opens-the-door";
 
 impl Mirrors {
     fn new(west: Setup) -> Self {
-        let mirrors = Self {
-            folder: mirroring(),
-            east: Setup::default().start(),
-            west: west.start(),
-        };
+        let mirrors =
+            Self { folder: mirroring(), east: Setup::default().start(), west: west.start() };
         mirrors.reach();
         mirrors
     }
@@ -52,18 +49,12 @@ impl Mirrors {
         assert_eq!(mirrors.folder.read("snapshots/west.services.json"), old);
         assert!(mirrors.folder.path("snapshots/east.services.json").exists());
         let report = run.stderr;
-        assert!(
-            !report.contains(TOKEN) && !report.contains('\u{1b}'),
-            "{report}"
-        );
+        assert!(!report.contains(TOKEN) && !report.contains('\u{1b}'), "{report}");
 
         let run = mirrors.run(&["--keep-going"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_contains(&run.stderr, "warning[");
-        assert_eq!(
-            mirrors.run(&["--keep-going", "--fail-on", "warning"]).code,
-            1
-        );
+        assert_eq!(mirrors.run(&["--keep-going", "--fail-on", "warning"]).code, 1);
         let lines = report.lines().filter(|it| !it.contains("east.services"));
         lines.collect::<Vec<_>>().join("\n")
     }
@@ -104,27 +95,19 @@ fn asks_for_nothing_else() {
         assert!(requests.iter().all(|it| it.query.is_empty()));
     }
     let mut after = mirrors.folder.touches("snapshots");
-    let written = [
-        after.remove("east.services.json"),
-        after.remove("west.services.json"),
-    ];
+    let written = [after.remove("east.services.json"), after.remove("west.services.json")];
     let [east, west] = written.map(|it| serde_json::from_str::<Value>(&it.unwrap().2).unwrap());
     assert_eq!(after, before);
     assert_eq!(east["services"][0]["found"], Value::Null);
-    assert_eq!(
-        west["services"][0]["found"]["clusterIPs"],
-        json!(["10.45.0.20"])
-    );
+    assert_eq!(west["services"][0]["found"]["clusterIPs"], json!(["10.45.0.20"]));
     let before = mirrors.folder.touches("snapshots");
     insta::assert_snapshot!(mirrors.run(&["west"]).stderr, @"snapshots/west.services.json: 2 Services, 1 missing, unchanged");
     assert_eq!(mirrors.folder.touches("snapshots"), before);
 
     let mut spec = spec();
     spec["selector"] = json!({});
-    mirrors.west = Setup::default()
-        .service(["shop", "api"], &spec)
-        .service(["shop", "search"], &spec)
-        .start();
+    mirrors.west =
+        Setup::default().service(["shop", "api"], &spec).service(["shop", "search"], &spec).start();
     mirrors.reach();
     let run = mirrors.run(&["--check"]);
     assert_eq!(run.code, 1);
@@ -160,10 +143,7 @@ fn other_answers_are_not_believed() {
         let report = Mirrors::failure(move || {
             changed(|it| *it.pointer_mut(pointer).unwrap() = value.clone())
         });
-        assert_contains(
-            &report,
-            "cannot be used: expected the Service `shop/api`; snapshots/west",
-        );
+        assert_contains(&report, "cannot be used: expected the Service `shop/api`; snapshots/west");
     }
     let report = Mirrors::failure(|| Answer::new(200, "text/html", "<p>\u{1b}[2J</p>").into());
     insta::assert_snapshot!(report, @"
@@ -194,10 +174,7 @@ fn a_cluster_without_services_is_not_asked() {
     let mirrors = Mirrors::new(Setup::default());
     insta::assert_snapshot!(mirrors.run(&["north"]).stderr, @"error: `spec.services` names no Service that `north` has or gets, only Services of `east`, `west`");
     insta::assert_snapshot!(mirrors.run(&["wets"]).stderr, @"error: no mesh contains a cluster `wets`; did you mean `west`?");
-    assert_contains(
-        &mirrors.run(&["--wait", "1m"]).stderr,
-        "cannot be used with",
-    );
+    assert_contains(&mirrors.run(&["--wait", "1m"]).stderr, "cannot be used with");
     let mesh = mirrors.folder.read("mesh.yaml");
     let leaving = mesh.replace("- name: east\n", "- name: east\n      state: Leaving\n");
     mirrors.folder.write("mesh.yaml", leaving);

@@ -35,11 +35,7 @@ fn one_that_keeps_its_snapshot_may_be_forgiven() {
     ");
 
     let site = ill();
-    assert_eq!(
-        site.snapshot(&["--keep-going", "--fail-on", "warning"])
-            .code,
-        1
-    );
+    assert_eq!(site.snapshot(&["--keep-going", "--fail-on", "warning"]).code, 1);
 }
 
 #[test]
@@ -136,10 +132,7 @@ fn a_context_that_was_mended_is_no_longer_a_twin() {
     let run = folder.run_with(&[], &SNAPSHOT);
     assert_contains(&run.stderr, "twin-cluster");
     let context = |name: &str, server: usize| Context::new(name, &servers[server].url());
-    folder.write(
-        "kubeconfig",
-        kubeconfig(&[context("c00", 0), context("c01", 1)]),
-    );
+    folder.write("kubeconfig", kubeconfig(&[context("c00", 0), context("c01", 1)]));
     let accept = [&SNAPSHOT[..], &["--accept", "c01"]].concat();
     let run = folder.run_with(&[], &accept);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -178,9 +171,8 @@ fn many_are_waited_for_at_once_and_listed_in_order() {
     assert_eq!(server.requests().len(), 20);
     assert!(3 < server.busiest(), "{}", server.busiest());
     let lines = run.stderr.lines();
-    let report: Vec<&str> = lines
-        .filter_map(|line| line.strip_prefix("snapshots/")?.split('.').next())
-        .collect();
+    let report: Vec<&str> =
+        lines.filter_map(|line| line.strip_prefix("snapshots/")?.split('.').next()).collect();
     assert_eq!(report, names, "told in order");
 }
 
@@ -218,9 +210,8 @@ fn at_most_three_are_read_at_once() {
 #[test]
 fn at_most_sixteen_log_in_at_once() {
     let server = Setup::nodes(&nodes(1)).start();
-    let (folder, _) = many(20, |name| {
-        Context::new(name, &server.url()).plugin("/bin/sh", &["plugin.sh"])
-    });
+    let (folder, _) =
+        many(20, |name| Context::new(name, &server.url()).plugin("/bin/sh", &["plugin.sh"]));
     let credential = credential("sesame-sesame");
     let script = format!("echo 1 >>runs\nsleep 1\necho -1 >>runs\necho '{credential}'\n");
     folder.write("plugin.sh", script);

@@ -27,10 +27,7 @@ impl Site {
     fn new() -> Self {
         let folder = Folder::mesh();
         let clusters = [1, 2, 3].map(|number| Setup::nodes(&nodes(number)).start());
-        let site = Self {
-            folder,
-            servers: clusters,
-        };
+        let site = Self { folder, servers: clusters };
         site.reach();
         let run = site.run(&["snapshot"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
@@ -189,10 +186,7 @@ fn everything_that_differs_is_named() {
     assert_eq!(object["clusters"][0]["snapshot"]["isCurrent"], false);
     let schema = site.folder.run(&["schema", "status"]).stdout;
     let schema: Value = serde_json::from_str(&schema).unwrap();
-    assert_eq!(
-        crate::support::json_schema::violations(&schema, &object),
-        [""; 0]
-    );
+    assert_eq!(crate::support::json_schema::violations(&schema, &object), [""; 0]);
 }
 
 /// What a server answers about its guard: its objects, or a refusal.
@@ -359,19 +353,12 @@ fn the_help_about_a_guard_can_be_followed() {
         assert_eq!(status(), (0, json!({"state": "current"})));
     }
     // The mesh declares the range of a laptop.
-    let laptop = [
-        "ada",
-        "--allow-peer",
-        "laptop=10.9.0.7/32",
-        "--allow-peer-writers",
-        "eve",
-    ];
+    let laptop = ["ada", "--allow-peer", "laptop=10.9.0.7/32", "--allow-peer-writers", "eve"];
     let laptop = printed(&laptop);
     site.folder.write("guards/west.yaml", &laptop);
     *live.lock().unwrap() = Some(laptop);
     assert_eq!(status(), (0, json!({"state": "current"})));
-    site.folder
-        .edit("mesh.yaml", "10.1.0.0/16", "10.1.0.0/16, 10.9.0.0/24");
+    site.folder.edit("mesh.yaml", "10.1.0.0/16", "10.1.0.0/16, 10.9.0.0/24");
     let (code, guard) = status();
     assert_eq!((code, &guard["state"]), (1, &json!("outdated")));
     let help = guard["help"].as_str().unwrap();
@@ -382,10 +369,7 @@ fn the_help_about_a_guard_can_be_followed() {
 
 /// Returns whether the first command of a help writes the file of a guard.
 fn command_writes(help: &str) -> bool {
-    help.split('`')
-        .nth(1)
-        .unwrap()
-        .contains("> guards/west.yaml")
+    help.split('`').nth(1).unwrap().contains("> guards/west.yaml")
 }
 
 /// Neither Flux nor Argo CD removes them, so the printed command must.
@@ -430,9 +414,7 @@ fn fields_that_others_added_are_removed_by_the_printed_command() {
     assert_eq!(peers["changed"].as_array().unwrap().len(), 4);
     site.change(|peers| {
         for addition in peers_of(&object) {
-            let peer = peers
-                .iter_mut()
-                .find(|it| it["metadata"]["name"] == addition["peer"]);
+            let peer = peers.iter_mut().find(|it| it["metadata"]["name"] == addition["peer"]);
             merge(peer.unwrap(), &addition["patch"]);
         }
     });
@@ -445,9 +427,7 @@ fn fields_that_others_added_are_removed_by_the_printed_command() {
 }
 
 fn peers_of(status: &Value) -> &Vec<Value> {
-    status["clusters"][0]["peers"]["addedFields"]
-        .as_array()
-        .unwrap()
+    status["clusters"][0]["peers"]["addedFields"].as_array().unwrap()
 }
 
 /// Applies a merge patch (RFC 7396).
@@ -526,11 +506,7 @@ fn a_cluster_that_cannot_be_read_hides_no_other() {
     assert_eq!((run.code, run.stderr.as_str()), (2, ""));
     let run = site.run(&["verify", "--live"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    assert!(
-        run.stderr.starts_with("error[forbidden]: north: "),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.starts_with("error[forbidden]: north: "), "{}", run.stderr);
     assert!(run.stderr.ends_with("\n1 error\n"), "{}", run.stderr);
 }
 
@@ -541,11 +517,7 @@ fn a_cluster_without_the_crd_is_reported() {
     site.servers[2] = Setup::nodes(&nodes(3)).start();
     site.reach();
     let message = "Kilo's CRD `peers.kilo.squat.ai` is not installed\n";
-    for command in [
-        &["verify"][..],
-        &["trace", "west/n1", "east/n1"],
-        &["capacity"],
-    ] {
+    for command in [&["verify"][..], &["trace", "west/n1", "east/n1"], &["capacity"]] {
         let run = site.run(&[command, &["--live"]].concat());
         let report = run.stdout + &run.stderr;
         let finding = format!("warning[missing-crd]: west: {message}");
@@ -555,10 +527,7 @@ fn a_cluster_without_the_crd_is_reported() {
     let run = site.run(&["diff", "--live", "--output", "json"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(run.stderr, format!("note: west: {message}"));
-    assert_eq!(
-        run.json()["notes"],
-        json!([format!("west: {}", message.trim())])
-    );
+    assert_eq!(run.json()["notes"], json!([format!("west: {}", message.trim())]));
     assert_eq!(run.json()["targets"][0]["peersBefore"], 0);
 }
 
@@ -577,25 +546,14 @@ fn a_cluster_with_another_version_of_the_crd_is_an_error() {
     let message =
         "could not be read: Kilo's CRD `peers.kilo.squat.ai` has v1, v1beta1, but not v1alpha1\n";
     let help = "help: install a version of Kilo whose CRD has v1alpha1 in this cluster\n";
-    for command in [
-        &["verify"][..],
-        &["trace", "west/n1", "east/n1"],
-        &["capacity"],
-        &["diff"],
-    ] {
+    for command in [&["verify"][..], &["trace", "west/n1", "east/n1"], &["capacity"], &["diff"]] {
         let run = site.run(&[command, &["--live"]].concat());
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{command:?}");
-        assert_contains(
-            &run.stderr,
-            &format!("error[unreadable-answer]: west: {message}{help}"),
-        );
+        assert_contains(&run.stderr, &format!("error[unreadable-answer]: west: {message}{help}"));
     }
     let run = site.run(&["status", "west"]);
     assert_eq!(run.code, 2);
-    assert_contains(
-        &run.stdout,
-        &format!("  unreadable-answer: {message}    {help}"),
-    );
+    assert_contains(&run.stdout, &format!("  unreadable-answer: {message}    {help}"));
 }
 
 #[test]
@@ -621,11 +579,8 @@ fn waits_until_everything_is_applied() {
 #[test]
 fn live_peers_are_judged_as_a_file_of_them() {
     let site = Site::new();
-    let commands: [&[&str]; 3] = [
-        &["verify"],
-        &["trace", "west/n1", "east/n1"],
-        &["capacity", "west"],
-    ];
+    let commands: [&[&str]; 3] =
+        [&["verify"], &["trace", "west/n1", "east/n1"], &["capacity", "west"]];
     for change in [false, true] {
         if change {
             site.change(|peers| peers.truncate(1));
@@ -699,14 +654,7 @@ fn a_context_is_settled_once_for_all_clusters() {
     let list = |cluster| json!({ "kind": "List", "items": site.rendered(cluster) }).to_string();
     site.folder.write("west.json", list("west"));
     site.folder.write("north.json", list("north"));
-    let files = [
-        "verify",
-        "--live",
-        "--peers",
-        "west=west.json",
-        "--peers",
-        "north=north.json",
-    ];
+    let files = ["verify", "--live", "--peers", "west=west.json", "--peers", "north=north.json"];
     let run = site.run(&[&files, &contexts[..]].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     let run = site.run(&[&files, &["--context", "east"][..]].concat());
@@ -897,8 +845,7 @@ fn a_list_of_peers_that_does_not_end_is_called_so() {
     );
     let run = site.run(&["verify", "--live", "--timeout", "1"]);
     assert!(
-        run.stderr
-            .contains("could not be read: the Peers did not arrive completely within 10 s"),
+        run.stderr.contains("could not be read: the Peers did not arrive completely within 10 s"),
         "{}",
         run.stderr
     );
@@ -917,18 +864,12 @@ fn a_hostile_list_takes_little_memory() {
     };
     let spec = r#"{"metadata":{"name":"a"},"spec":{"#;
     let allowed = format!(r#"{spec}"publicKey":"{KEY}","allowedIPs":["#);
-    let peer = format!(
-        r#"{allowed}"{}0.0.0.0/0"]}}}}"#,
-        r#"0.0.0.0/0",""#.repeat(10_000)
-    );
+    let peer = format!(r#"{allowed}"{}0.0.0.0/0"]}}}}"#, r#"0.0.0.0/0",""#.repeat(10_000));
     let pages = [
         (fill(&format!(r#"{spec}"more":["#), "[]", "]}}"), 0),
         (fill(&allowed, "1", "]}}"), 2),
         (fill(&allowed, r#""1.1.1.1/0""#, "]}}"), 2),
-        (
-            fill(&format!(r#"{spec}"endpoint":"#), r#"{"port":[[]]}"#, "}}"),
-            2,
-        ),
+        (fill(&format!(r#"{spec}"endpoint":"#), r#"{"port":[[]]}"#, "}}"), 2),
         (fill("", r#"{"metadata":{"name":"a"}}"#, ""), 2),
         (fill("", r#"{"metadata":{"name":"A"},"spec":[]}"#, ""), 2),
         (fill("", &peer, ""), 2),
@@ -950,14 +891,7 @@ fn a_hostile_list_takes_little_memory() {
             .envs([("KUBECONFIG", "kubeconfig"), ("RAYON_NUM_THREADS", "2")])
             // Otherwise each thread reserves 64 MiB or more, which are counted too.
             .env("MALLOC_ARENA_MAX", "1")
-            .args([
-                "-c",
-                script,
-                ROOM,
-                env!("CARGO_BIN_EXE_clustermesh"),
-                "status",
-                "west",
-            ])
+            .args(["-c", script, ROOM, env!("CARGO_BIN_EXE_clustermesh"), "status", "west"])
             .current_dir(site.folder.path(""))
             .output()
             .unwrap();

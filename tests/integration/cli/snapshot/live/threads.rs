@@ -69,12 +69,7 @@ fn names_are_looked_up_on_one_thread() {
     let site = Site::new(Setup::nodes(&nodes(1)));
     let port = site.east.address().port();
     for threads in THREADS {
-        let east = || {
-            limited(&site.folder, 61_232, threads)
-                .arg("east")
-                .output()
-                .unwrap()
-        };
+        let east = || limited(&site.folder, 61_232, threads).arg("east").output().unwrap();
         site.reach(|context| context.cluster("server", format!("http://localhost:{port}/")));
         let output = east();
         let said_first = said(&output);
@@ -91,11 +86,9 @@ fn names_are_looked_up_on_one_thread() {
 #[test]
 fn a_plugin_without_threads_is_a_failed_login() {
     let setup = Setup::nodes(&nodes(1)).login(Login::token("sesame-sesame"));
-    let site = Site::with(setup.start(), |context| {
-        context.plugin("/bin/cat", &["credential.json"])
-    });
-    site.folder
-        .write("credential.json", credential("sesame-sesame"));
+    let site =
+        Site::with(setup.start(), |context| context.plugin("/bin/cat", &["credential.json"]));
+    site.folder.write("credential.json", credential("sesame-sesame"));
     for threads in THREADS {
         let mut command = limited(&site.folder, 61_233, threads);
         let output = command.arg("east").output().unwrap();
@@ -109,13 +102,7 @@ fn a_plugin_without_threads_is_a_failed_login() {
 #[test]
 fn closed_outputs_are_no_reason_to_panic() {
     let site = Site::new(Setup::nodes(&nodes(1)));
-    for arguments in [
-        &[][..],
-        &["--check"],
-        &["--help"],
-        &["-h"],
-        &["--from", "x"],
-    ] {
+    for arguments in [&[][..], &["--check"], &["--help"], &["-h"], &["--from", "x"]] {
         for closed in ["stdout", "stderr", "both"] {
             for kind in ["closed", "pipe", "full"] {
                 let mut command = Command::new("/bin/sh");
@@ -144,11 +131,7 @@ fn closed_outputs_are_no_reason_to_panic() {
                             drop(reader);
                             writer.into()
                         }
-                        "full" => File::options()
-                            .write(true)
-                            .open("/dev/full")
-                            .unwrap()
-                            .into(),
+                        "full" => File::options().write(true).open("/dev/full").unwrap().into(),
                         _ => Stdio::piped(),
                     }
                 };
@@ -161,10 +144,7 @@ fn closed_outputs_are_no_reason_to_panic() {
                 let output = command.output().unwrap();
                 let said = String::from_utf8_lossy(&output.stderr).into_owned();
                 let code = output.status.code();
-                assert!(
-                    code.is_some_and(|it| it < 3),
-                    "{arguments:?} {closed} {kind}: {output:?}"
-                );
+                assert!(code.is_some_and(|it| it < 3), "{arguments:?} {closed} {kind}: {output:?}");
                 assert!(!said.contains("panicked"), "{said}");
             }
         }

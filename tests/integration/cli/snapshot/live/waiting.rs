@@ -35,11 +35,7 @@ fn a_change_ends_the_wait() {
             let run = site.snapshot(&arguments);
             join.join().unwrap();
             assert_eq!(run.code, i32::from(check), "{}", run.stderr);
-            let done = if check {
-                "differs"
-            } else {
-                "written (+1 ~0 -0 nodes)"
-            };
+            let done = if check { "differs" } else { "written (+1 ~0 -0 nodes)" };
             assert_contains(&run.stderr, done);
             assert_eq!(site.kept("east") == before, check);
         });
@@ -53,12 +49,7 @@ fn the_wait_ends_when_nothing_changes() {
     let site = site();
     let run = site.snapshot(&["--wait", "1s"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert_eq!(
-        run.stderr.matches(", unchanged").count(),
-        3,
-        "{}",
-        run.stderr
-    );
+    assert_eq!(run.stderr.matches(", unchanged").count(), 3, "{}", run.stderr);
 }
 
 /// Otherwise a job that starts the refresh would start it again and again.
@@ -88,14 +79,8 @@ fn a_refused_login_ends_the_wait() {
 fn the_options_have_bounds() {
     let site = site();
     for (arguments, problem) in [
-        (
-            &["--wait", "1m", "--interval", "1s"][..],
-            "expected from 5s to 1h",
-        ),
-        (
-            &["--wait", "1m", "--debounce", "11m"],
-            "expected from 1s to 10m",
-        ),
+        (&["--wait", "1m", "--interval", "1s"][..], "expected from 5s to 1h"),
+        (&["--wait", "1m", "--debounce", "11m"], "expected from 1s to 10m"),
         (&["--wait", "25h"], "at most 24h"),
         (&["--interval", "30s"], "--wait <DURATION>"),
     ] {

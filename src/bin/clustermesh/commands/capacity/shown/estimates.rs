@@ -27,16 +27,8 @@ pub(crate) fn estimates(estimates: &[&Estimate], indent: &str, width: Width) -> 
 
 /// Returns the grade of a quantity; one without a limit has none.
 fn graded(estimate: &Estimate) -> String {
-    let has_limit = estimate
-        .steps
-        .all()
-        .into_iter()
-        .any(|(_, step)| step.is_some());
-    if has_limit {
-        grade(estimate.grade)
-    } else {
-        "-".to_owned()
-    }
+    let has_limit = estimate.steps.all().into_iter().any(|(_, step)| step.is_some());
+    if has_limit { grade(estimate.grade) } else { "-".to_owned() }
 }
 
 /// Returns the limit that is passed, or else the first that would be.
@@ -50,21 +42,12 @@ fn limit(estimate: &Estimate) -> String {
 }
 
 fn formula(estimate: &Estimate) -> String {
-    let Estimate {
-        quantity,
-        formula,
-        worked,
-        ..
-    } = estimate;
+    let Estimate { quantity, formula, worked, .. } = estimate;
     if worked.is_empty() {
         return (*formula).to_owned();
     }
     // The room that is left is not a sum.
-    let sign = if *quantity == Quantity::Ranges {
-        ";"
-    } else {
-        " ="
-    };
+    let sign = if *quantity == Quantity::Ranges { ";" } else { " =" };
     let whole = format!("{formula}{sign} {worked}");
     if whole.chars().count() <= FORMULA {
         return whole;

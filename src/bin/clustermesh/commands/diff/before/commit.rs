@@ -15,16 +15,12 @@ use crate::settings::{FileOptions, NoMesh, Settings};
 use crate::{applied_files, git, planning};
 
 /// The patterns that match every text of a mesh.
-const MESH: [&str; 2] = [
-    r"kilo\.squat\.ai/v1alpha1",
-    r#"kind["']?[[:space:]]*:[[:space:]]*["']?ClusterMesh"#,
-];
+const MESH: [&str; 2] =
+    [r"kilo\.squat\.ai/v1alpha1", r#"kind["']?[[:space:]]*:[[:space:]]*["']?ClusterMesh"#];
 
 /// The patterns that match every text of a snapshot and of rendered Peers.
-const RENDERED: [&str; 2] = [
-    r"kilo-clustermesh\.io/",
-    r#"kind["']?[[:space:]]*:[[:space:]]*["']?(NodeSnapshot|Peer)"#,
-];
+const RENDERED: [&str; 2] =
+    [r"kilo-clustermesh\.io/", r#"kind["']?[[:space:]]*:[[:space:]]*["']?(NodeSnapshot|Peer)"#];
 
 /// Reads a commit: its mesh, its snapshots and its rendered tree.
 pub(super) fn read(
@@ -102,9 +98,7 @@ fn unknown(revision: &Revision, problem: &str) -> CommandFailure {
     let error = revision.check().and_then(|()| {
         let history = git::missing_history()?;
         let history = history.map(|it| format!("; {it}")).unwrap_or_default();
-        Ok(anyhow!(
-            "{name} {problem}, so its Peers are unknown; {REMEDY}{history}"
-        ))
+        Ok(anyhow!("{name} {problem}, so its Peers are unknown; {REMEDY}{history}"))
     });
     error.unwrap_or_else(|error| error).into()
 }
@@ -169,10 +163,7 @@ fn without_mesh(
     now.settings = own;
     let name = disk::shown(Path::new(revision.name()));
     let (applied, note) = match read? {
-        (Some(applied), _) => (
-            applied,
-            format!("{name} has no mesh, so no causes are listed"),
-        ),
+        (Some(applied), _) => (applied, format!("{name} has no mesh, so no causes are listed")),
         (None, true) => (
             AppliedFiles::default(),
             format!(
@@ -183,10 +174,7 @@ fn without_mesh(
             return Err(unknown(revision, "has no mesh and no rendered tree here"));
         }
     };
-    Ok(Before {
-        notes: vec![note],
-        ..Before::of_peers(applied, known)
-    })
+    Ok(Before { notes: vec![note], ..Before::of_peers(applied, known) })
 }
 
 /// Reads a whole tree of which no mesh is known, with the folders of clusters that left. Nothing if no folder of a

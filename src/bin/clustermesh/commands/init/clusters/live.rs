@@ -28,18 +28,13 @@ impl ClusterOptions {
     /// Lists the nodes of the contexts' clusters, in the given order.
     pub(super) fn read_live(&self, settings: &mut Settings) -> CommandResult<Vec<ReadCluster>> {
         let clusters: BTreeSet<&ClusterName> = self.contexts.iter().map(|it| &it.cluster).collect();
-        let addressed = Addressed {
-            read: &clusters,
-            nameable: &clusters,
-        };
+        let addressed = Addressed { read: &clusters, nameable: &clusters };
         let reach = self.reach(&self.contexts);
         reach.settle(settings);
         let mut contact = reach.contact(addressed, settings, &[])?;
         let mut read = read(&mut contact, &clusters, settings)?;
         let given = |it: &ReadCluster| {
-            self.contexts
-                .iter()
-                .position(|context| context.cluster == it.nodes.cluster)
+            self.contexts.iter().position(|context| context.cluster == it.nodes.cluster)
         };
         read.sort_by_key(given);
         Ok(read)
@@ -75,10 +70,7 @@ impl ClusterOptions {
         }
         let entries = reading.meshes.iter().flat_map(|it| &it.entries);
         let all: BTreeSet<&ClusterName> = entries.map(|it| &it.name).collect();
-        let addressed = Addressed {
-            read: &all,
-            nameable: &all,
-        };
+        let addressed = Addressed { read: &all, nameable: &all };
         let mut contact = reach.contact_with(kubeconfigs, addressed, settings, &reading.meshes)?;
         let mut mesh = ProposedMesh::new(yaml, read(&mut contact, &all, settings)?);
         mesh.is_operators = true;
@@ -119,18 +111,11 @@ fn read_answer(
     settings: &Settings,
 ) -> Result<ReadCluster, Fault> {
     let findings = answer.findings(cluster);
-    let nodes = ListedNodes {
-        cluster: cluster.clone(),
-        listing: answer.listing,
-        now: Some(clock::now()),
-    };
+    let nodes =
+        ListedNodes { cluster: cluster.clone(), listing: answer.listing, now: Some(clock::now()) };
     let snapshot = nodes.snapshot(settings).map_err(|error| {
         let problem = answer.hidden.hide(&error.to_string());
         useless(&UNREADABLE, &problem)
     })?;
-    Ok(ReadCluster {
-        nodes,
-        snapshot,
-        findings,
-    })
+    Ok(ReadCluster { nodes, snapshot, findings })
 }

@@ -7,11 +7,7 @@ fn rows(arrows: &str) -> Vec<String> {
     let arrows = arrows.split(", ").map(|it| {
         let mut words = it.split(' ');
         let mut word = || words.next().unwrap();
-        Arrow {
-            from: word(),
-            to: word(),
-            label: word(),
-        }
+        Arrow { from: word(), to: word(), label: word() }
     });
     let arrows: Vec<Arrow<&str>> = arrows.collect();
     let rows = folded_above(&arrows, 0);
@@ -33,10 +29,7 @@ fn clusters_with_the_same_arrows_are_alike() {
         ("a h 1, b h 1, b c 1", &["a h 1 1", "b h 1 1", "b c 1 1"]),
         ("a b 1, b a 1", &["a b 1 1", "b a 1 1"]),
         ("a b 1, b a 2", &["a b 1 1", "b a 2 1"]),
-        (
-            "a b 1, b c 1, c a 1, b a 1, c b 1, a c 1",
-            &["a+b+c a+b+c 1 6"],
-        ),
+        ("a b 1, b c 1, c a 1, b a 1, c b 1, a c 1", &["a+b+c a+b+c 1 6"]),
         ("a b 1, c d 1", &["a b 1 1", "c d 1 1"]),
     ] {
         assert_eq!(rows(arrows), expected, "{arrows}");

@@ -15,18 +15,9 @@ fn drawn(links: &[Written]) -> String {
         let [lost, ended, gained] = link.3;
         ChangedLink {
             clusters: names.each_ref(),
-            peers: PeerCounts {
-                added,
-                changed,
-                removed,
-            },
+            peers: PeerCounts { added, changed, removed },
             is_cut: false,
-            paths: LinkPaths {
-                lost,
-                ended,
-                gained,
-                ..LinkPaths::default()
-            },
+            paths: LinkPaths { lost, ended, gained, ..LinkPaths::default() },
         }
     });
     text(&links.collect::<Vec<_>>())
@@ -59,9 +50,7 @@ fn each_effect_has_its_line_and_its_colour() {
 #[test]
 fn many_alike_links_are_one_line() {
     let names: Vec<String> = (1..=199).map(|it| format!("spoke-{it:03}")).collect();
-    let star = names
-        .iter()
-        .map(|it| ("hub", it.as_str(), [0, 0, 1], [0, 40, 0]));
+    let star = names.iter().map(|it| ("hub", it.as_str(), [0, 0, 1], [0, 40, 0]));
     let mut star: Vec<Written> = star.collect();
     insta::assert_snapshot!(drawn(&star), @r##"
 
@@ -101,9 +90,7 @@ fn many_alike_links_are_one_line() {
 /// 200 clusters with the longest names, all with different changes.
 #[test]
 fn a_diagram_fits_what_gitlab_draws() {
-    let names: Vec<String> = (0..200)
-        .map(|it| format!("{it:03}{}", "x".repeat(60)))
-        .collect();
+    let names: Vec<String> = (0..200).map(|it| format!("{it:03}{}", "x".repeat(60))).collect();
     let mut links: Vec<Written> = Vec::new();
     for (number, one) in names.iter().enumerate() {
         for other in names.iter().skip(number + 1) {

@@ -38,10 +38,7 @@ fn pause(target: &TargetChange, compared: &Compared) -> String {
 fn behind_nat(forgotten: &ForgottenAddresses, compared: &Compared) -> Vec<String> {
     let mut clusters: BTreeMap<&ClusterName, Vec<&str>> = BTreeMap::new();
     // The owner of an external peer can only write an `endpoint` for it into the mesh.
-    let nodes = forgotten
-        .nodes
-        .iter()
-        .filter(|it| !it.cluster.is_external());
+    let nodes = forgotten.nodes.iter().filter(|it| !it.cluster.is_external());
     for it in nodes {
         clusters.entry(&it.cluster).or_default().push(&it.node);
     }

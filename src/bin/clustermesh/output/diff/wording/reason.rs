@@ -34,10 +34,9 @@ pub(crate) fn reason(reason: &Reason) -> String {
             "not every state of its paths on the way was proved: there are too many".to_owned()
         }
         Reason::Busy(seconds) => format!("Kilo needs {seconds:.0} s to apply the change"),
-        Reason::LimitPassed(quantity) => format!(
-            "`{}` now exceeds its limit; see `clustermesh capacity`",
-            quantity.key()
-        ),
+        Reason::LimitPassed(quantity) => {
+            format!("`{}` now exceeds its limit; see `clustermesh capacity`", quantity.key())
+        }
         Reason::Pause { nodes } => pause(*nodes),
         Reason::AddressesForgotten(forgotten) => self::forgotten(forgotten),
         Reason::PathsEnded(ended) => self::ended(ended),
@@ -149,9 +148,5 @@ fn ended(EndedPaths { paths, left, moved }: &EndedPaths) -> String {
         _ => "the old addresses",
     };
     let nodes: Vec<String> = departures.into_iter().chain(moves).collect();
-    format!(
-        "{}; {} to {goal} {end}",
-        nodes.join(" and "),
-        self::paths(*paths)
-    )
+    format!("{}; {} to {goal} {end}", nodes.join(" and "), self::paths(*paths))
 }

@@ -75,10 +75,7 @@ pub(super) fn written(verified: &Verified) -> serde_json::Result<Vec<WrittenExpe
 
 fn one(verified: &Verified, check: &Check) -> serde_json::Result<WrittenExpectationResult> {
     let expectation = check.expectation;
-    let shown = check
-        .counterexample
-        .as_ref()
-        .and_then(|it| verified.traced(it));
+    let shown = check.counterexample.as_ref().and_then(|it| verified.traced(it));
     Ok(WrittenExpectationResult {
         name: expectation.name.as_ref().map(|it| escaped(it, NAMED)),
         place: json!(bare_place(&expectation.place, "", verified.files)),

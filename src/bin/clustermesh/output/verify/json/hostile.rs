@@ -201,9 +201,7 @@ fn exposure(verified: &Verified, exposure: &Exposure) -> WrittenExposure {
     WrittenExposure {
         cluster: verified.cluster(site),
         linked: exposure.is_linked,
-        heard_by: each(exposure.heard.listed(), |it| {
-            far_end(verified.fabric, site, *it)
-        }),
+        heard_by: each(exposure.heard.listed(), |it| far_end(verified.fabric, site, *it)),
         heard_by_more: exposure.heard.unlisted(),
         sends_as: holds(&exposure.believed),
         sends_as_more: more_holds(&exposure.believed),

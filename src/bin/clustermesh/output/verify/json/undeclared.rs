@@ -102,12 +102,8 @@ impl Verified<'_, '_> {
 
     /// Returns unallowed paths in their written form.
     pub(super) fn unallowed(&self, unallowed: &Unallowed) -> WrittenUnallowed {
-        let Unallowed {
-            classes: (sender, receiver),
-            paths,
-            between,
-            example: (pair, ends),
-        } = unallowed;
+        let Unallowed { classes: (sender, receiver), paths, between, example: (pair, ends) } =
+            unallowed;
         let [source, destination] = ends.map(|it| it.span.first_address().to_string());
         WrittenUnallowed {
             sender: *sender,
@@ -126,26 +122,14 @@ impl Verified<'_, '_> {
         &self,
         undeclared: &Undeclared,
     ) -> WrittenUndeclared {
-        let Paths {
-            from,
-            to,
-            sender,
-            receiver,
-            is_source,
-            span,
-            owner,
-        } = undeclared.paths;
+        let Paths { from, to, sender, receiver, is_source, span, owner } = undeclared.paths;
         let home = if is_source { from } else { to };
         WrittenUndeclared {
             from: self.cluster(from),
             to: self.cluster(to),
             sender,
             receiver,
-            side: if is_source {
-                PathSide::Sender
-            } else {
-                PathSide::Receiver
-            },
+            side: if is_source { PathSide::Sender } else { PathSide::Receiver },
             range: span.to_string(),
             owner: whose(self.fabric, home, owner),
             declared: undeclared.declared.map(|it| it.to_string()),

@@ -88,10 +88,8 @@ fn have_names_that_lead_nowhere_else() {
         "));
     }
     for namespace in ["..", "a.b", "'kilo/secrets'", "kilo-"] {
-        let said = said("namespace: kilo", &format!("namespace: {namespace}")).replace(
-            &format!("Secret {}/", namespace.trim_matches('\'')),
-            "Secret NAMESPACE/",
-        );
+        let said = said("namespace: kilo", &format!("namespace: {namespace}"))
+            .replace(&format!("Secret {}/", namespace.trim_matches('\'')), "Secret NAMESPACE/");
         insta::allow_duplicates!(insta::assert_snapshot!(said, @"
         error[missing-secret]: east: could not be read: Secret NAMESPACE/east: the namespace is not a DNS-1123 label; snapshots/east.json was kept
         help: check `kubeconfigSecretRef` in the mesh, or `kubeconfigSecret` in the config

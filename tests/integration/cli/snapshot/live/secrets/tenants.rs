@@ -18,10 +18,7 @@ fn site() -> Site {
     let mut site = Site::new("config", logged_in);
     let context = logged_in(Context::new("admin", &site.east.url()));
     site.hub = Setup::nodes(&nodes(2))
-        .secret(
-            ["tenant-east", "kubernetes-east", "super-admin.conf"],
-            &kubeconfig(&[context]),
-        )
+        .secret(["tenant-east", "kubernetes-east", "super-admin.conf"], &kubeconfig(&[context]))
         .login(Login::token("swordfish"))
         .start();
     let context = Context::new("hub", &site.hub.url()).user("token", "swordfish");
@@ -47,9 +44,7 @@ fn only_the_named_secret_is_read() {
 #[test]
 fn the_cluster_of_the_secrets_must_be_named() {
     let site = site();
-    let run = site
-        .folder
-        .run_with(&[], &[&SNAPSHOT[..3], &["east"]].concat());
+    let run = site.folder.run_with(&[], &[&SNAPSHOT[..3], &["east"]].concat());
     assert_eq!(run.code, 2);
     assert_contains(&run.stderr, "Secret tenant-east/kubernetes-east");
     assert_contains(&run.stderr, "`--secrets-from` is missing");
@@ -60,12 +55,10 @@ fn the_cluster_of_the_secrets_must_be_named() {
 #[test]
 fn a_secret_is_no_path() {
     let site = site();
-    for (right, wrong) in [
-        ("namespace: tenant-east", "namespace: ../nodes"),
-        ("name: kubernetes-east", "name: a/b"),
-    ] {
-        site.folder
-            .write("clustermesh.yaml", CONFIG.replace(right, wrong));
+    for (right, wrong) in
+        [("namespace: tenant-east", "namespace: ../nodes"), ("name: kubernetes-east", "name: a/b")]
+    {
+        site.folder.write("clustermesh.yaml", CONFIG.replace(right, wrong));
         let run = site.snapshot();
         assert_eq!(run.code, 2, "{}", run.stderr);
         assert_contains(&run.stderr, "is not a DNS-1123");
@@ -73,11 +66,7 @@ fn a_secret_is_no_path() {
     let key = CONFIG.replace("key: super-admin.conf", "key: ..");
     site.folder.write("clustermesh.yaml", key);
     assert_contains(&site.snapshot().stderr, "a key may contain only letters");
-    let secrets = site
-        .hub
-        .requests()
-        .into_iter()
-        .filter(|it| it.path.contains("secrets"));
+    let secrets = site.hub.requests().into_iter().filter(|it| it.path.contains("secrets"));
     assert_eq!(secrets.count(), 0);
     let both = CONFIG.replace("  east:\n", "  east:\n    context: other\n");
     site.folder.write("clustermesh.yaml", both);

@@ -51,14 +51,10 @@ fn ask_for_nothing_of_this_machine() {
 fn tell_nothing_of_who_is_no_cluster() {
     let said = |reply: fn() -> Answer, path: &str| {
         let mut site = Site::new("config", |context| context);
-        site.east = Setup::default()
-            .fault(move |_, _| Some(reply().into()))
-            .start();
+        site.east = Setup::default().fault(move |_, _| Some(reply().into())).start();
         let url = format!("{}{path}", site.east.url());
         let text = kubeconfig(&[Context::new("admin", &url)]);
-        site.hub = Setup::nodes(&nodes(2))
-            .secret(["kilo", "east", "config"], &text)
-            .start();
+        site.hub = Setup::nodes(&nodes(2)).secret(["kilo", "east", "config"], &text).start();
         let context = Context::new("hub", &site.hub.url());
         site.folder.write("kubeconfig", kubeconfig(&[context]));
         let run = site.snapshot();
@@ -84,24 +80,12 @@ fn tell_nothing_of_who_is_no_cluster() {
     error[unauthorized]: east: could not be read: SERVER requires credentials, and user `admin` of Secret kilo/east, key config has none (401); snapshots/east.json was kept
     help: add a token, a client certificate or a login plugin (`exec`) to user `admin` of Secret kilo/east, key config
     ");
-    let kind = || {
-        Answer::new(
-            200,
-            "application/json",
-            r#"{"kind":"sesame, the password"}"#,
-        )
-    };
+    let kind = || Answer::new(200, "application/json", r#"{"kind":"sesame, the password"}"#);
     insta::assert_snapshot!(said(kind, ""), @"
     error[unreadable-answer]: east: could not be read: the response cannot be used: expected a NodeList; snapshots/east.json was kept
     help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
-    let value = || {
-        Answer::new(
-            200,
-            "application/json",
-            r#"{"kind":"NodeList","items":"sesame"}"#,
-        )
-    };
+    let value = || Answer::new(200, "application/json", r#"{"kind":"NodeList","items":"sesame"}"#);
     insta::assert_snapshot!(said(value, ""), @"
     error[unreadable-answer]: east: could not be read: the response cannot be used: expected a list of at most 50000 items at line 1 column 35; snapshots/east.json was kept
     help: check that `server` in the kubeconfig is a Kubernetes API server
