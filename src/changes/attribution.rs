@@ -122,9 +122,9 @@ impl CauseIndex {
                     _ => of_node(node.clone()),
                 },
                 Cause::LeaderChanged { cluster, from, to, .. } => {
-                    [from, to].into_iter().for_each(|node| {
+                    for node in [from, to] {
                         of_node(NodeRef { cluster: cluster.clone(), node: node.clone() });
-                    })
+                    }
                 }
                 Cause::AnchorMoved { range, .. } => moved.push((*range, place)),
                 _ => match cause.cluster() {

@@ -115,7 +115,7 @@ fn add_folders(node: &TreeNode, depth: usize, folders: &mut Vec<String>) {
     match &node.value {
         TreeValue::Sequence(nodes) => nodes.iter().for_each(|it| add_folders(it, depth, folders)),
         TreeValue::Mapping(entries) => {
-            entries.iter().for_each(|it| add_folders(&it.value, depth, folders))
+            entries.iter().for_each(|it| add_folders(&it.value, depth, folders));
         }
         TreeValue::Scalar(_) => {}
     }

@@ -234,7 +234,7 @@ fn compare(group: &str, check: impl Fn(&Vector) -> Verdict) {
         match check(vector) {
             Ok(found) if found == known => {}
             Ok(found) => {
-                wrong.push(format!("{}: {found:?}, but the table has {known:?}", vector.id()))
+                wrong.push(format!("{}: {found:?}, but the table has {known:?}", vector.id()));
             }
             Err(how) => wrong.push(format!("{}: no known reason: {how}", vector.id())),
         }

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &ConfigArgs, files: &FileOptions, printer: &mut Printer)
     match read_meshes(&settings) {
         Ok(read) => (meshes, sources) = (read.meshes, read.sources),
         Err(failure) => {
-            printer.note(&format!("clusters of unreadable meshes are missing: {failure}"))
+            printer.note(&format!("clusters of unreadable meshes are missing: {failure}"));
         }
     }
     let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
