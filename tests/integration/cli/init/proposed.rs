@@ -162,7 +162,6 @@ fn peer(name: &str, key: &str, ranges: &[&str], rest: &Value) -> Value {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "whole texts")]
 fn peers_made_by_hand_are_proposed_as_comments() {
     let folder = dumps([1, 3]);
     let key = |number: u8| {
