@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsString;
 
 use clap::ValueEnum as _;
+use clap::builder::{EnumValueParser, TypedValueParser as _};
 use clustermesh::diagnostic::Severity;
 use clustermesh::rules::Finding;
 
@@ -22,8 +23,15 @@ pub(crate) struct FailOn {
     /// Lowest severity that makes the exit code 1 [default: error]
     ///
     /// If `CLUSTERMESH_FAIL_ON` has a lower severity than the flag, the variable applies.
-    #[arg(id = FLAG, long = "fail-on", value_name = "SEVERITY")]
-    fail_on: Option<NamedThreshold>,
+    #[arg(
+        id = FLAG,
+        long = "fail-on",
+        value_name = "SEVERITY",
+        default_value = "error",
+        hide_default_value = true,
+        value_parser = EnumValueParser::<NamedThreshold>::new().map(Threshold::with_floor)
+    )]
+    fail_on: Option<Threshold>,
 }
 
 choice! {
@@ -43,11 +51,9 @@ choice! {
 pub(crate) struct Threshold(pub(crate) Severity);
 
 impl FailOn {
-    /// Returns the least severity that fails: the lower one of the flag's and the variable's.
+    /// Returns the least severity that fails. Commands without the flag ignore the variable.
     pub(crate) fn threshold(self) -> Threshold {
-        let flag = self.fail_on.map_or(Severity::Error, Severity::from);
-        let floor = floor().ok().flatten().map_or(flag, Severity::from);
-        Threshold(flag.min(floor))
+        self.fail_on.unwrap_or(Threshold(Severity::Error))
     }
 }
 
@@ -65,6 +71,13 @@ pub(crate) fn floor() -> Result<Option<NamedThreshold>, String> {
 }
 
 impl Threshold {
+    /// Returns the lower one of a severity and that of the variable. An invalid variable has been refused already.
+    fn with_floor(named: NamedThreshold) -> Self {
+        let severity = Severity::from(named);
+        let floor = floor().ok().flatten().map_or(severity, Severity::from);
+        Self(severity.min(floor))
+    }
+
     /// Returns whether one of these findings fails.
     pub(crate) fn fails<'f>(self, findings: impl IntoIterator<Item = &'f Finding>) -> bool {
         findings.into_iter().any(|it| self.0 <= it.severity)

@@ -110,8 +110,16 @@ fn no_flag_raises_the_severity_of_the_variable() {
         let refused = run("none", flags);
         assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
     }
-    let variable = [("CLUSTERMESH_FAIL_ON", "none")];
-    assert_eq!(folder.run_with(&variable, &["explain"]).code, 0, "it has no such flag");
+    // Commands without the flag ignore the variable.
+    for value in ["none", "warning"] {
+        let variable = [("CLUSTERMESH_FAIL_ON", value)];
+        for command in
+            [&["explain"][..], &["firewall"], &["guard", "west"], &["diff", "--against", "none"]]
+        {
+            let run = folder.run_with(&variable, command);
+            assert_eq!(run.code, 0, "{command:?}: {}", run.stderr);
+        }
+    }
     insta::assert_snapshot!(run("none", &["--fail-on", "error"]).stderr, @"
     error: `CLUSTERMESH_FAIL_ON` must be `error`, `warning` or `notice`
 

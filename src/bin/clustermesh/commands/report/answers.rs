@@ -48,7 +48,7 @@ pub(super) fn gather(
     })
 }
 
-/// Runs a command with options and returns its document, or the reason why there is none.
+/// Returns the document that a command prints, or its failure.
 fn answer<A: Args>(
     options: &[&str],
     run: fn(&A, &FileOptions, &mut Printer) -> CommandResult,

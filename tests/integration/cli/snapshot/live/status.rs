@@ -774,6 +774,18 @@ fn peers_that_kilo_does_not_take_are_named() {
     ");
 }
 
+/// `status` has no `--fail-on`, so the variable of that flag changes nothing.
+#[test]
+fn warnings_fail_no_status() {
+    let site = Site::new();
+    site.change(|peers| peers.push(laptop("laptop", "short", "10.99.0.1/32")));
+    let run = site.run(&["status", "west"]);
+    let variables = [("KUBECONFIG", "kubeconfig"), ("CLUSTERMESH_FAIL_ON", "warning")];
+    let with_floor = site.folder.run_with(&variables, &["status", "west"]);
+    assert!(run.stderr.contains("warning[refused-peer]"), "{}", run.stderr);
+    assert_eq!((with_floor.code, with_floor.stderr), (run.code, run.stderr));
+}
+
 #[test]
 fn hostile_texts_stay_in_their_place() {
     use crate::cli::robustness::printers::{check, differences};
