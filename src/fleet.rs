@@ -102,6 +102,17 @@ pub struct MissingSnapshot {
     pub place: Place,
 }
 
+impl Rank {
+    fn new(mesh: &Mesh, mesh_position: usize, entry: &Entry, entry_position: usize) -> Self {
+        Self {
+            is_cluster: !entry.name.is_external(),
+            is_spoke: !mesh.topology.is_hub(&entry.name),
+            mesh: mesh_position,
+            entry: entry_position,
+        }
+    }
+}
+
 impl<'a> Fleet<'a> {
     /// Joins meshes that were judged together with the snapshots of their clusters.
     ///
@@ -240,12 +251,7 @@ impl<'a> UnreadMember<'a> {
         let mut missing: BTreeMap<&ClusterName, Place> = BTreeMap::new();
         for (mesh_position, mesh) in meshes.iter().enumerate() {
             for (entry_position, entry) in mesh.all_entries().enumerate() {
-                let rank = Rank {
-                    is_cluster: !entry.name.is_external(),
-                    is_spoke: !mesh.topology.is_hub(&entry.name),
-                    mesh: mesh_position,
-                    entry: entry_position,
-                };
+                let rank = Rank::new(mesh, mesh_position, entry, entry_position);
                 if entry.state == State::Leaving {
                     continue;
                 }
@@ -296,6 +302,21 @@ impl<'a> UnreadMember<'a> {
             rank: self.rank,
         }
     }
+}
+
+/// Returns the first entry of each cluster and external peer, in order of rank.
+pub fn in_order_of_rank(meshes: &[Mesh]) -> Vec<&Entry> {
+    let mut entries: BTreeMap<&ClusterName, (Rank, &Entry)> = BTreeMap::new();
+    for (position, mesh) in meshes.iter().enumerate() {
+        for (index, entry) in mesh.all_entries().enumerate() {
+            let rank = Rank::new(mesh, position, entry, index);
+            let first = entries.entry(&entry.name).or_insert((rank, entry));
+            first.0 = first.0.min(rank);
+        }
+    }
+    let mut entries: Vec<(Rank, &Entry)> = entries.into_values().collect();
+    entries.sort_by_key(|it| it.0);
+    entries.into_iter().map(|it| it.1).collect()
 }
 
 /// Returns, for each cluster, those from which it no longer gets Peers because one of the two leaves.

@@ -42,6 +42,7 @@ mod selector;
 mod service;
 mod state;
 mod topology;
+mod underlay;
 
 pub use address_class::AddressClass;
 pub use advertise::{Advertise, PodRanges, WireguardAddresses};
@@ -59,6 +60,7 @@ pub use refused_link::{
 pub use secret_key_ref::SecretKeyRef;
 pub use service::MirroredService;
 pub use state::{Link, State};
+pub use underlay::Underlay;
 
 use defaults::Inherited;
 use dns::DEFAULT_DOMAIN;
@@ -172,6 +174,8 @@ pub struct Entry {
     pub dns: Option<ClusterDns>,
     /// The sizes of its packets.
     pub mtu: Mtu,
+    /// The networks under the tunnels that its nodes are in.
+    pub underlays: Vec<Underlay>,
     /// The fields that it leaves to the mesh's `defaults`.
     inherited: Inherited,
     /// The entry.
@@ -259,6 +263,11 @@ impl Entry {
     /// Returns whether an endpoint may be this DNS name.
     pub fn declares_domain(&self, name: &str) -> bool {
         fields::is_under(&self.endpoint_domains, name)
+    }
+
+    /// Returns whether a DNS name is listed itself, and not only a suffix under which others may register names.
+    pub fn lists_name(&self, name: &str) -> bool {
+        self.endpoint_domains.iter().any(|it| it == name)
     }
 
     /// Returns the node labels that it uses, each with the field that names it.

@@ -5,15 +5,14 @@
 
 use std::net::IpAddr;
 
-use crate::agent::fabric::{At, SiteId};
+use crate::agent::fabric::{At, DialPremise, SiteId};
 use crate::agent::peers::PeerId;
-use crate::net::{Cidr, Family};
+use crate::net::Cidr;
 use crate::place::Place;
 use crate::wireguard::Endpoint;
 
 pub use ending::{Doubt, Ending, Unaccepted};
 pub(super) use follow::{keeps, stays};
-pub use tunnel::Dials;
 
 mod diversion;
 mod ending;
@@ -60,15 +59,15 @@ pub enum Session {
     Open,
 }
 
-/// An endpoint of a kind of address that the node which dials it does not show.
+/// An endpoint at which a node gets to another one only under a condition.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Unseen {
-    /// The node.
+pub struct AssumedDial {
+    /// The condition.
+    pub premise: DialPremise,
+    /// The node that dials.
     pub at: At,
-    /// The Peer with the endpoint.
+    /// Its Peer with the endpoint.
     pub peer: PeerId,
-    /// The kind.
-    pub family: Family,
 }
 
 /// The path of a packet.
@@ -108,7 +107,7 @@ pub enum Step {
         /// The endpoint; none if the tunnel was open.
         endpoint: Option<Endpoint>,
         /// Assumptions that no snapshot shows.
-        assumes: Vec<Unseen>,
+        assumes: Vec<AssumedDial>,
     },
     /// The receiver compares the source with the ranges of the sender.
     Accepted {

@@ -14,14 +14,16 @@ use super::peers::{PeerId, Peers, Won};
 use crate::kilo::id::{Id, NodeId, Numbered};
 use crate::kilo::topology::TopologyNode;
 use crate::net::Cidr;
-use crate::wireguard::Host;
+use crate::wireguard::Endpoint;
 
 pub use diversion::Diversion;
+pub use doors::{DialPremise, Dials};
 pub use own_addresses::Owner;
 pub use secrets::Secret;
 pub use site::{Site, are_few};
 
 use delivered_tree::DeliveredTree;
+use doors::Door;
 use secrets::MutualSecrets;
 
 mod secrets;
@@ -69,13 +71,16 @@ struct FabricIndex {
     /// The nodes that have the keys of Peers.
     holdings: Sites<Arc<Peers<Holding>>>,
     secrets: MutualSecrets,
-    /// The nodes at each address, with their ports.
-    doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>>,
+    doors: BTreeMap<IpAddr, Vec<Door>>,
+    /// Endpoints at which several nodes are dialled, with these.
+    shared: BTreeMap<Endpoint, BTreeSet<At>>,
+    /// The clusters in order of trust.
+    ranks: Sites<usize>,
     /// The addresses at which Peers and nodes are dialled, in order, with the cluster to which each
     /// leads; none if no node has the key.
     dialled: Vec<(IpAddr, Option<SiteId>)>,
-    /// Whether any of these is the address of no node.
-    has_strangers: bool,
+    /// Whether others get to any of these only under a condition.
+    has_assumed_dials: bool,
 }
 
 /// The clusters of a fabric.
@@ -131,21 +136,23 @@ pub enum Holding {
 }
 
 impl<'a> Fabric<'a> {
-    /// Joins clusters.
+    /// Joins clusters, which are in order of rank.
     pub fn new(sites: Vec<Site<'a>>) -> Self {
         Self::shared(sites.into_iter().map(Arc::new).collect(), None)
     }
 
-    /// Joins clusters that another fabric may have too, with which it shares what is the same.
-    pub fn shared(mut sites: Vec<Arc<Site<'a>>>, other: Option<&Fabric>) -> Self {
-        sites.sort_by_key(|site| site.cluster);
+    /// Joins clusters, which are in order of rank, and another fabric may have too, with which it shares what is the same.
+    pub fn shared(sites: Vec<Arc<Site<'a>>>, other: Option<&Fabric>) -> Self {
+        let mut ranked: Vec<(usize, Arc<Site>)> = sites.into_iter().enumerate().collect();
+        ranked.sort_by_key(|it| it.1.cluster);
+        let (ranks, sites): (Vec<usize>, Vec<Arc<Site>>) = ranked.into_iter().unzip();
         let sites: Sites<Arc<Site>> = Sites::new(sites);
         let has_open_tunnels = other.is_some_and(|it| it.has_open_tunnels);
         if let Some(other) = other.filter(|it| it.has_sites(&sites)) {
             return Self { has_open_tunnels, ..Self::with_index(sites, Arc::clone(&other.index)) };
         }
         let mut keys = KeyHolders::new();
-        let mut doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>> = BTreeMap::new();
+        let mut doors: BTreeMap<IpAddr, Vec<Door>> = BTreeMap::new();
         for (site, it) in sites.numbered() {
             for (node, own) in it.model.topology.nodes.numbered() {
                 if let Some(key) = own.kilo.key {
@@ -154,7 +161,7 @@ impl<'a> Fabric<'a> {
             }
             for &(address, node, port) in it.doors() {
                 let at = At { site, node };
-                doors.entry(address).or_default().push((at, port));
+                doors.entry(address).or_default().push(Door::new(at, port));
             }
         }
         let contents = contents(&sites);
@@ -168,21 +175,26 @@ impl<'a> Fabric<'a> {
             secrets: MutualSecrets::collect(&sites, &contents, &keys),
             keys,
             doors,
+            shared: BTreeMap::new(),
+            ranks: Sites::new(ranks),
             dialled: Vec::new(),
-            has_strangers: false,
+            has_assumed_dials: false,
         };
         let mut fabric = Self {
             contents: Arc::new(contents.into()),
             has_open_tunnels,
             ..Self::with_index(sites, Arc::new(index))
         };
-        let mut dialled: Vec<_> = fabric.endpoints().collect();
+        let shared = fabric.shared_endpoints();
+        let has_assumed_dials = !shared.is_empty()
+            || fabric.dialled_endpoints().any(|(it, at)| fabric.may_be_assumed(it, at));
+        let mut dialled: Vec<_> = fabric.dialled_addresses().collect();
         dialled.sort_unstable();
         dialled.dedup();
-        let has_strangers = dialled.iter().any(|it| !fabric.has_door(it.0));
         if let Some(index) = Arc::get_mut(&mut fabric.index) {
             index.dialled = dialled;
-            index.has_strangers = has_strangers;
+            index.shared = shared;
+            index.has_assumed_dials = has_assumed_dials;
         }
         fabric
     }
@@ -287,25 +299,37 @@ impl<'a> Fabric<'a> {
         contents.iter().copied()
     }
 
-    /// Returns the addresses that are dialled, each with the number of the cluster.
-    fn endpoints(&self) -> impl Iterator<Item = (IpAddr, Option<SiteId>)> {
+    /// Returns the endpoints of Peers, each with the first node that has the key.
+    fn dialled_endpoints(&self) -> impl Iterator<Item = (&Endpoint, Option<At>)> {
         let specs = self
             .contents()
             .flat_map(|it| &it.peers)
             .filter_map(|it| it.spec.as_ref().ok().filter(|it| it.is_ready()));
-        let of_peers = specs.filter_map(|it| {
-            let site = self.holders(&it.key).first().map(|it| it.site);
-            Some((it.dialled()?, site))
-        });
+        specs.filter_map(|it| Some((it.dialled()?, self.holders(&it.key).first().copied())))
+    }
+
+    /// Returns the endpoints at which several nodes with different keys are dialled.
+    fn shared_endpoints(&self) -> BTreeMap<Endpoint, BTreeSet<At>> {
+        let peers = self.dialled_endpoints();
+        let mut claims: Vec<(&Endpoint, At)> =
+            peers.filter_map(|(it, holder)| Some((it, holder?))).collect();
+        claims.sort_unstable();
+        claims.dedup();
+        let shared = claims.chunk_by(|one, other| one.0 == other.0).filter(|it| 1 < it.len());
+        let shared = shared.filter_map(|it| Some((it.first()?.0.clone(), it)));
+        shared.map(|(endpoint, it)| (endpoint, it.iter().map(|it| it.1).collect())).collect()
+    }
+
+    /// Returns the addresses that are dialled, each with the number of the cluster.
+    fn dialled_addresses(&self) -> impl Iterator<Item = (IpAddr, Option<SiteId>)> {
+        let peers = self.dialled_endpoints();
+        let of_peers =
+            peers.filter_map(|(it, holder)| Some((it.address()?, holder.map(|it| it.site))));
         let of_nodes = self.sites.numbered().flat_map(|(number, site)| {
             let nodes = site.model.topology.nodes.iter();
-            nodes.filter_map(move |it| Some((it.endpoint()?, Some(number))))
+            nodes.filter_map(move |it| Some((it.endpoint()?.address()?, Some(number))))
         });
-        let all = of_peers.chain(of_nodes);
-        all.filter_map(|(endpoint, site)| match endpoint.host {
-            Host::Ip(address) => Some((address, site)),
-            Host::Dns(_) => None,
-        })
+        of_peers.chain(of_nodes)
     }
 
     /// Returns the clusters that are dialled at addresses of a range; none if no node has the key.
@@ -322,11 +346,26 @@ impl<'a> Fabric<'a> {
         self.index.holdings[site][peer]
     }
 
+    /// Returns the only node that has the key of a Peer of a cluster.
+    pub fn held_by(&self, site: SiteId, peer: PeerId) -> Option<At> {
+        match self.holding(site, peer) {
+            Holding::One(at) => Some(at),
+            Holding::Nobody | Holding::Many => None,
+        }
+    }
+
     /// Returns the preshared key of a Peer of a cluster as a number.
     pub fn secret(&self, site: &Site, peer: PeerId) -> Secret {
         let share = site.model.share(peer);
         let key = share.and_then(|it| it.translation.preshared_key);
         self.index.secrets.secret(key)
+    }
+
+    /// Returns the clusters in order of rank.
+    pub fn in_order_of_rank(&self) -> impl Iterator<Item = SiteId> {
+        let mut sites: Vec<SiteId> = self.sites.ids().collect();
+        sites.sort_by_key(|it| self.index.ranks[*it]);
+        sites.into_iter()
     }
 
     /// Returns a cluster.

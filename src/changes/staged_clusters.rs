@@ -30,7 +30,8 @@ impl<'p, 's> StagedClusters<'p, 's> {
 
     /// Joins them. They share with another fabric what is the same.
     pub(super) fn fabric<'f>(&'f self, other: &Fabric) -> Fabric<'f> {
-        let sites = self.passages.0.numbered().map(|(number, passage)| {
+        let sites = other.in_order_of_rank().map(|number| {
+            let passage = &self.passages.0[number];
             let PeerDifferences { now, after, .. } = &passage.peers;
             match &self.files[number] {
                 Some(files) => Arc::new(after.with_files(files)),

@@ -16,7 +16,7 @@ use crate::granularity::Granularity;
 use crate::mesh::{Entry, Networks};
 use crate::net::{Cidr, Families, Family, family};
 use crate::place::Place;
-use crate::snapshot::{Node, Snapshot};
+use crate::snapshot::{AddressKind, Node, Snapshot};
 
 /// A cluster under one entry.
 #[derive(Debug)]
@@ -69,14 +69,20 @@ impl ClusterNode<'_> {
                     Some((endpoint.address()?, Some(endpoint.port.get())))
                 });
         let port = self.kilo.endpoint.as_ref().map(|it| it.port.get());
-        let reported = self
-            .node
-            .addresses
-            .iter()
-            .filter_map(|it| it.address.parse::<IpAddr>().ok())
-            .map(|it| it.to_canonical());
-        let addresses = reported.chain(self.kilo.internal_address());
+        let addresses = self.reported(|_| true).chain(self.kilo.internal_address());
         annotated.chain(addresses.map(move |address| (address, port)))
+    }
+
+    /// Returns its addresses on the network of the nodes, as Kubernetes and Kilo report them.
+    pub fn internal_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.reported(|it| it == AddressKind::InternalIP).chain(self.kilo.internal_address())
+    }
+
+    /// Returns the addresses of some kinds that Kubernetes reports.
+    fn reported(&self, is_wanted: impl Fn(AddressKind) -> bool) -> impl Iterator<Item = IpAddr> {
+        let addresses = self.node.addresses.iter();
+        let wanted = addresses.filter(move |it| is_wanted(it.kind));
+        wanted.filter_map(|it| Some(it.address.parse::<IpAddr>().ok()?.to_canonical()))
     }
 
     /// Returns the kinds of address that its snapshot shows. It may have another one that Kilo and

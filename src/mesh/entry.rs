@@ -17,9 +17,10 @@ use super::mtu::{self, Mtu};
 use super::networks::{self, DeclaredNetworks};
 use super::raw::RawCluster;
 use super::{
-    Advertise, Anchor, DEFAULT_PORT, EndpointSource, Entry, Range, SecretKeyRef, State, selector,
+    Advertise, Anchor, DEFAULT_PORT, EndpointSource, Entry, Range, SecretKeyRef, State, Underlay,
+    selector,
 };
-use super::{anchor, fields};
+use super::{anchor, fields, underlay};
 
 /// An entry of which some parts may be wrong; these are reported already and omitted.
 pub(super) struct Draft {
@@ -48,6 +49,7 @@ pub(super) struct Draft {
     #[expect(clippy::option_option, reason = "a field, and whether it is right")]
     dns: Option<Option<ClusterDns>>,
     mtu: Option<Mtu>,
+    underlays: Option<Vec<Underlay>>,
     inherited: Inherited,
 }
 
@@ -76,6 +78,8 @@ pub(super) fn draft(
     let anchors = anchor::anchors(written, advertise, &declared, &anchors_place, findings);
     let dns = dns::dns(cluster.dns, &declared, &place.key("dns"), findings);
     let mtu = mtu::mtu(cluster.mtu.as_ref(), &declared, &place.key("mtu"), findings);
+    let underlays =
+        underlay::underlays(cluster.underlays.as_deref(), true, &place.key("underlays"), findings);
     Draft {
         name,
         state: cluster.state.unwrap_or_default(),
@@ -100,6 +104,7 @@ pub(super) fn draft(
         advertise,
         dns,
         mtu,
+        underlays,
         text: cluster.name,
         place,
     }
@@ -158,6 +163,7 @@ impl Draft {
             advertise: self.advertise,
             dns: self.dns?,
             mtu: self.mtu?,
+            underlays: self.underlays?,
             inherited: self.inherited,
             place: self.place,
         })

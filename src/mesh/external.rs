@@ -16,6 +16,7 @@ use super::entry::Draft;
 use super::mistakes::{REMOVE_ONE, name_or_finding};
 use super::networks::{list, range};
 use super::raw::RawExternalPeer;
+use super::underlay::underlays;
 use super::{
     Advertise, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry, Mtu, Networks,
     PodRanges, Range, State, WireguardAddresses, unknown_cluster,
@@ -84,6 +85,10 @@ fn external(
     let key = public_key(&written.public_key, place.key("publicKey"), findings);
     let endpoint = endpoint(written, drafts, &place, findings);
     let keepalive = keepalive(written, &place, findings);
+    let place_of_underlays = place.key("underlays");
+    let is_dialled = written.endpoint.is_some();
+    let underlays =
+        underlays(written.underlays.as_deref(), is_dialled, &place_of_underlays, findings);
     let endpoint = endpoint?;
     let domains = match endpoint.as_ref().map(|it| &it.host) {
         Some(Host::Dns(name)) => vec![name.clone()],
@@ -115,6 +120,7 @@ fn external(
             },
             dns: None,
             mtu: Mtu::default(),
+            underlays: underlays?,
             inherited: Inherited::default(),
             place,
         },

@@ -14,10 +14,12 @@ use crate::schema::{ExampleFile, pattern};
 mod external;
 mod schema;
 mod service;
+mod underlay;
 
 pub(super) use self::external::RawExternalPeer;
 use self::schema::{counts, one_form, only_with, values_to_compare};
 pub(super) use self::service::{RawService, RawServicePort};
+pub(super) use self::underlay::RawUnderlay;
 use super::group::{WrittenGroups, members};
 use super::{
     DEFAULT_DOMAIN, DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource,
@@ -299,6 +301,10 @@ pub(super) struct RawCluster {
     pub(super) dns: Option<RawDns>,
     /// The sizes of its packets. Only findings depend on them.
     pub(super) mtu: Option<RawMtu>,
+    /// The networks under the tunnels that connect its nodes to nodes of other clusters. Without them it is an assumption
+    /// that a private endpoint can be dialled. Peers do not depend on them.
+    #[schemars(length(min = 1))]
+    pub(super) underlays: Option<Vec<RawUnderlay>>,
 }
 
 /// The MTUs of a cluster: the largest packets of its networks, in bytes.

@@ -79,7 +79,9 @@ impl OutageProof<'_, '_, '_, '_> {
         files: impl Fn(&ClusterName) -> &'p [AppliedFile],
     ) -> Result<u64, OutageObstacle> {
         let snapshots = self.settled(lost)?;
-        let sites = self.fabric().sites.numbered().map(|(number, it)| {
+        let fabric = self.fabric();
+        let sites = fabric.in_order_of_rank().map(|number| {
+            let it = &fabric.sites[number];
             let files = files(it.cluster);
             let reading = || Site::with_reading(Arc::clone(&it.reading) as _, files, None);
             let snapshot = snapshots.get(&number);

@@ -1,10 +1,8 @@
 //! Premises: what must be so for a packet to arrive, although no snapshot shows it.
 
-use std::net::IpAddr;
-
 use super::diversion::diverted_pod;
 use super::trace::Trace;
-use super::{Goal, Packet, Step, Unseen, Way};
+use super::{AssumedDial, Goal, Packet, Step, Way};
 use crate::agent::fabric::{At, Diversion, Fabric};
 use crate::agent::peers::PeerId;
 use crate::net::Cidr;
@@ -12,25 +10,14 @@ use crate::net::Cidr;
 /// The condition, the weakest one last.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Premise {
-    /// A node has an address of a kind that it does not show.
-    Family(Unseen),
-    /// An address that no node shows leads to the other side.
-    Stranger(Stranger),
+    /// A node gets to another one where it dials it.
+    Dial(AssumedDial),
     /// A node has a route to a range that is on the LAN of another node.
     Distant(Distant),
     /// Kilo does not encapsulate packets within a location.
     Unencapsulated(Unencapsulated),
     /// A node has a route to a range in a network that no node shows.
     Route(UnshownRoute),
-}
-
-/// An endpoint that is not the address of any node.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Stranger {
-    /// The node that dials it.
-    pub by: At,
-    /// Its address.
-    pub address: IpAddr,
 }
 
 /// A range of a cluster in a network that no node shows.
@@ -77,13 +64,7 @@ impl Fabric<'_> {
 
     fn premise_of(&self, packet: &Packet, way: &Way) -> Option<Premise> {
         let premises = way.steps.iter().filter_map(|step| match step {
-            Step::Dialled { by, endpoint, assumes } => {
-                let strange = endpoint.as_ref().filter(|it| self.is_stranger(it));
-                let stranger =
-                    strange.and_then(|it| Some(Stranger { by: *by, address: it.address()? }));
-                let unseen = assumes.first().copied().map(Premise::Family);
-                unseen.or(stranger.map(Premise::Stranger))
-            }
+            Step::Dialled { assumes, .. } => assumes.iter().min().copied().map(Premise::Dial),
             Step::Arrived { at } => {
                 let distant = self.distant(packet, *at).map(Premise::Distant);
                 let unencapsulated = || self.unencapsulated(packet, *at);

@@ -4,14 +4,13 @@
 use std::net::IpAddr;
 
 use super::missing_routes::missing;
-use super::{Doubt, Ending, Session, Step, Unaccepted, Unseen};
-use crate::agent::fabric::{At, Fabric, Site};
+use super::{AssumedDial, Doubt, Ending, Session, Step, Unaccepted};
+use crate::agent::fabric::{At, Dials, Fabric, Site};
 use crate::agent::model::{Dial, RangeHolder, Tunnel};
 use crate::agent::peers::{PeerId, PeerStanding};
 use crate::kilo::seen::SeenAddress;
 use crate::kilo::topology::Leader;
 use crate::net::prefixes::SlotId;
-use crate::net::{Family, family};
 use crate::wireguard::Endpoint;
 
 /// The two ends of a tunnel before it is used.
@@ -41,24 +40,6 @@ struct Outward {
     peer: PeerId,
     /// The address to which it sends them.
     address: IpAddr,
-}
-
-/// Whether a node gets to another one where it dials it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Dials {
-    /// As far as its snapshot shows.
-    Shown,
-    /// If it has an address of this kind, which its snapshot does not show.
-    Unseen(Family),
-    /// Not at all.
-    No,
-}
-
-impl Dials {
-    /// Returns whether it does, unless there is evidence against it.
-    pub fn may_be(self) -> bool {
-        self != Self::No
-    }
 }
 
 impl Tunnels {
@@ -114,8 +95,7 @@ impl Fabric<'_> {
         Ok(back)
     }
 
-    /// Opens the tunnel. If that needs an address that a node does not show, the node is assumed to have
-    /// one.
+    /// Opens the tunnel. It is there without an assumption if it is when no assumed dial is answered.
     pub(super) fn dial(&self, tunnels: &Tunnels, session: Session) -> Result<Step, Ending> {
         if self.has_open_tunnels() {
             return Ok(Step::Dialled { by: tunnels.sender, endpoint: None, assumes: Vec::new() });
@@ -125,13 +105,13 @@ impl Fabric<'_> {
         let dials =
             [self.dials(near.at, near.peer, near.other)?, self.dials(far.at, far.peer, far.other)?];
         let (by, endpoint) = self.opens(&sides, dials.map(Dials::may_be), session)?;
-        let unseen = dials.iter().zip(&sides).filter_map(|(dials, side)| {
-            let Dials::Unseen(family) = *dials else {
+        let assumed = dials.iter().zip(&sides).filter_map(|(dials, side)| {
+            let Dials::Assumed(premise) = *dials else {
                 return None;
             };
-            Some(Unseen { at: side.at, peer: side.peer, family })
+            Some(AssumedDial { premise, at: side.at, peer: side.peer })
         });
-        let mut assumes: Vec<Unseen> = unseen.collect();
+        let mut assumes: Vec<AssumedDial> = assumed.collect();
         let is_shown = || self.opens(&sides, dials.map(|it| it == Dials::Shown), session);
         if !assumes.is_empty() && is_shown().is_ok() {
             assumes.clear();
@@ -195,13 +175,10 @@ impl Fabric<'_> {
             return Ok(Dials::No);
         };
         let slot = match site.model.dial(segment, Tunnel::Peer(peer)) {
-            Dial::Address(endpoint) if self.answers(endpoint, to) => {
-                let family = endpoint.address().map(family);
-                let unseen = family.filter(|it| !site.shows(from.node, *it));
-                return Ok(unseen.map_or(Dials::Shown, Dials::Unseen));
+            Dial::Address(endpoint) | Dial::Name(endpoint) => {
+                return Ok(self.reaches(from, to, endpoint));
             }
-            Dial::Name(_) => return Ok(Dials::Shown),
-            Dial::Address(_) | Dial::Unknown => return Ok(Dials::No),
+            Dial::Unknown => return Ok(Dials::No),
             Dial::Loops(slot) => slot,
         };
         let endpoint = site.model.endpoint(Tunnel::Peer(peer));

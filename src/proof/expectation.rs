@@ -30,6 +30,8 @@ pub struct Check<'e> {
     pub broken: u64,
     /// The smallest packet that does.
     pub counterexample: Option<Trace>,
+    /// The number of paths of `Reach` that work only under a condition.
+    pub assumed: u64,
     /// The part of its meaning that does not exist.
     pub voids: Vec<Void>,
     /// The effect of losses on its paths, if they must survive any.

@@ -46,7 +46,14 @@ impl InputGaps<'_> {
 /// Returns the findings: failures, leaks, and unknown Peers.
 pub fn findings(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -> Vec<Finding> {
     let failures = failures(fabric, verification);
-    let assumptions = verification.assumptions.iter().filter_map(|it| assumed(fabric, it));
+    let unproved_pairs = unproved_pairs(verification);
+    let assumptions = verification.assumptions.iter().filter_map(|assumption| {
+        let mut finding = assumed(fabric, assumption)?;
+        if !unproved_pairs.is_disjoint(&assumption.between) {
+            finding.severity = finding.severity.max(Severity::Warning);
+        }
+        Some(finding)
+    });
     let leaks = verification.leaks.iter().map(|it| leak(fabric, it));
     let outsiders = outsiders(fabric, verification, gaps.missing);
     let unapplied = fabric.sites.iter().filter_map(|it| unapplied(it));
@@ -70,6 +77,19 @@ pub fn findings(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -
         .chain(unproved)
         .chain(fabric.sites.iter().flat_map(|it| twins(it)))
         .collect()
+}
+
+/// Returns the pairs of clusters between which paths are declared, and none of either direction is proved.
+fn unproved_pairs(verification: &Verification) -> BTreeSet<SitePair> {
+    let mut proved: BTreeMap<SitePair, u64> = BTreeMap::new();
+    for pairing in verification.pairings.iter().filter(|it| it.is_linked) {
+        let kept: u64 = pairing.tallies.values().map(|it| it.kept + it.routed).sum();
+        let pair = SitePair { from: pairing.from, to: pairing.to };
+        *proved.entry(pair).or_default() += kept;
+        *proved.entry(pair.back()).or_default() += kept;
+    }
+    let unproved = proved.into_iter().filter(|it| it.1 == 0);
+    unproved.map(|it| it.0).collect()
 }
 
 /// Returns which Peers of a cluster have one key.

@@ -1,7 +1,5 @@
 //! Participation: which nodes others have a Peer for, or could have one.
 
-use std::net::IpAddr;
-
 use super::{At, Fabric, Site};
 use crate::kilo::id::NodeId;
 use crate::kilo::node::annotation;
@@ -32,11 +30,6 @@ impl Fabric<'_> {
             || speaks(site, leader)
                 && self.holders(&key).len() == 1
                 && PublicKey::try_from(key).is_ok()
-    }
-
-    /// Returns the nodes that are dialled at an address, each with its port.
-    pub fn doors_at(&self, address: IpAddr) -> &[(At, Option<u16>)] {
-        self.index.doors.get(&address).map_or(&[], Vec::as_slice)
     }
 }
 

@@ -12,7 +12,7 @@ use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::changes::foreign_peers;
 use clustermesh::config::ceilings::Counted;
 use clustermesh::diagnostic::Severity;
-use clustermesh::fleet::Fleet;
+use clustermesh::fleet::{Fleet, in_order_of_rank};
 use clustermesh::kilo::cluster::Cluster;
 use clustermesh::manifest;
 use clustermesh::mesh::{Entry, Mesh};
@@ -267,12 +267,8 @@ impl AppliedFiles {
         fleet: Option<&Fleet<'a>>,
         other: Option<&Fabric>,
     ) -> Fabric<'a> {
-        let mut entries: BTreeMap<&ClusterName, &Entry> = BTreeMap::new();
-        for entry in inputs.meshes.iter().flat_map(Mesh::all_entries) {
-            entries.entry(&entry.name).or_insert(entry);
-        }
+        let entries = in_order_of_rank(&inputs.meshes).into_iter();
         let members: Vec<(&Entry, &Snapshot)> = entries
-            .into_values()
             .filter_map(|entry| Some((entry, &*inputs.snapshots.get(&entry.name)?.snapshot)))
             .collect();
         let sites = members.into_par_iter().map(|(entry, snapshot)| {

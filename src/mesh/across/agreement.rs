@@ -62,6 +62,7 @@ fn fields(later: &MeshMember, first: &MeshMember) -> Vec<Finding> {
             ("advertise", format!("{{{}}}", entry.advertise)),
             ("dns", dns(entry)),
             ("mtu", format!("{{{}}}", entry.mtu)),
+            ("underlays", underlays(entry)),
         ]
     };
     values(later.entry)
@@ -85,6 +86,20 @@ fn local_networks(entry: &Entry) -> String {
     let cidrs: BTreeSet<Cidr> = entry.local_networks.iter().map(|it| it.cidr).collect();
     let cidrs: Vec<String> = cidrs.iter().map(ToString::to_string).collect();
     format!("[{}]", cidrs.join(", "))
+}
+
+/// Returns the networks under the tunnels that an entry names, in order of name.
+fn underlays(entry: &Entry) -> String {
+    let underlays = entry.underlays.iter().map(|it| {
+        let cidrs: BTreeSet<Cidr> = it.cidrs.iter().map(|it| it.cidr).collect();
+        (&it.name, cidrs)
+    });
+    let underlays: BTreeSet<_> = underlays.collect();
+    let named = underlays.iter().map(|(name, cidrs)| {
+        let cidrs: Vec<String> = cidrs.iter().map(ToString::to_string).collect();
+        format!("{name}: {}", cidrs.join(" "))
+    });
+    format!("[{}]", named.collect::<Vec<_>>().join(", "))
 }
 
 fn differs(

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::underlay::RawUnderlay;
 use crate::schema::pattern;
 
 /// A laptop, a router or another host that belongs to no cluster.
@@ -31,6 +32,9 @@ pub(in crate::mesh) struct RawExternalPeer {
     /// The clusters of this mesh that it reaches.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::CLUSTER_NAME)), example = ["east"])]
     pub(in crate::mesh) clusters: Vec<String>,
+    /// The networks under the tunnels that it shares with clusters. It counts as being in each of them.
+    #[schemars(length(min = 1))]
+    pub(in crate::mesh) underlays: Option<Vec<RawUnderlay>>,
 }
 
 impl RawExternalPeer {

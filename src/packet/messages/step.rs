@@ -1,11 +1,11 @@
 //! Steps: what happens to a packet, in words, and what they take for granted.
 
 use super::{called, peer_of};
-use crate::agent::fabric::{At, Fabric, Owner};
+use crate::agent::fabric::{At, DialPremise, Fabric, Owner};
 use crate::agent::model::Tunnel;
 use crate::diagnostic::Label;
 use crate::packet::premise::{Distant, Unencapsulated};
-use crate::packet::{Goal, Packet, Step, Unseen};
+use crate::packet::{AssumedDial, Goal, Packet, Step};
 use crate::wireguard::{Endpoint, Host};
 
 /// Returns what happens in a step.
@@ -78,8 +78,9 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
     let mut premises = Vec::new();
     match step {
         Step::Dialled { by, endpoint, assumes } => {
-            premises.extend(endpoint.as_ref().and_then(|it| of_endpoint(fabric, *by, it)));
-            premises.extend(assumes.iter().filter_map(|it| unseen(fabric, *it)));
+            premises.extend(endpoint.as_ref().and_then(|it| of_name(fabric, *by, it)));
+            let dialled = assumes.iter().filter(|_| endpoint.is_some());
+            premises.extend(dialled.filter_map(|it| of_dial(fabric, it)));
         }
         Step::Arrived { at } => {
             let here = called(fabric, *at);
@@ -120,29 +121,40 @@ fn of_location(fabric: &Fabric, unencapsulated: Unencapsulated) -> String {
     )
 }
 
-fn unseen(fabric: &Fabric, Unseen { at, peer, family }: Unseen) -> Option<String> {
-    let site = fabric.site(at.site);
-    let endpoint = site.model.endpoint(Tunnel::Peer(peer))?;
-    Some(format!(
-        "{here} has an {family} address (not in its snapshot) from which it can dial {endpoint} of \
-         the Peer {name}",
-        here = called(fabric, at),
-        name = peer_of(fabric, at.site, peer),
-    ))
+/// Returns what must be so for a dial to be answered.
+fn of_dial(fabric: &Fabric, &AssumedDial { premise, at, peer }: &AssumedDial) -> Option<String> {
+    let endpoint = fabric.site(at.site).model.endpoint(Tunnel::Peer(peer))?;
+    let here = called(fabric, at);
+    let name = peer_of(fabric, at.site, peer);
+    Some(match premise {
+        DialPremise::Private => format!(
+            "{here} can dial {endpoint} of the Peer {name}, which is a private address in a network that no \
+             `underlays` of the mesh name"
+        ),
+        DialPremise::Claimed => format!(
+            "{endpoint} of the Peer {name} leads to the other side, although another node claims this address too"
+        ),
+        DialPremise::Family(family) => format!(
+            "{here} has an {family} address (not in its snapshot) from which it can dial {endpoint} of \
+             the Peer {name}"
+        ),
+        DialPremise::Stranger => format!(
+            "{endpoint} of the Peer {name}, which is not the address of any node, leads to the other side, \
+             for example through a load balancer or NAT"
+        ),
+        DialPremise::Name => format!(
+            "{endpoint} of the Peer {name} leads to the other side: `endpointDomains` does not list this whole \
+             name"
+        ),
+    })
 }
 
-fn of_endpoint(fabric: &Fabric, by: At, endpoint: &Endpoint) -> Option<String> {
-    match &endpoint.host {
-        Host::Dns(name) => {
-            let cluster = fabric.site(by.site).cluster;
-            Some(format!(
-                "`{name}` resolves on every node of {cluster}: Kilo applies no changes on nodes that cannot resolve it"
-            ))
-        }
-        Host::Ip(address) if fabric.is_stranger(endpoint) => Some(format!(
-            "{address}, which is not the address of any node, leads to the other side, for example \
-             through a load balancer or NAT"
-        )),
-        Host::Ip(_) => None,
-    }
+fn of_name(fabric: &Fabric, by: At, endpoint: &Endpoint) -> Option<String> {
+    let Host::Dns(name) = &endpoint.host else {
+        return None;
+    };
+    let cluster = fabric.site(by.site).cluster;
+    Some(format!(
+        "`{name}` resolves on every node of {cluster}: Kilo applies no changes on nodes that cannot resolve it"
+    ))
 }

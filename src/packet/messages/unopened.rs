@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 
 use super::{ChosenRange, called, peer_of, place, tunnel};
-use crate::agent::fabric::{At, Fabric};
+use crate::agent::fabric::{At, Dials, Fabric};
 use crate::agent::model::Tunnel;
 use crate::agent::peers::PeerId;
 use crate::diagnostic::Finding;
 use crate::kilo::node::annotation;
-use crate::packet::{Dials, rule};
+use crate::packet::rule;
 use crate::place::Place;
 
 /// Returns why a node does not get to another one where it dials its Peer.
@@ -22,6 +22,9 @@ fn missed(fabric: &Fabric, at: At, peer: PeerId, other: At) -> String {
             ),
             None => format!("the Peer {name} has no endpoint"),
         },
+        Some(it) if fabric.is_at(at, other, it) => {
+            format!("{it} in the Peer {name} is an address of {} itself", called(fabric, at))
+        }
         Some(it) => {
             format!("{it} in the Peer {name} is not an address of {}", called(fabric, other))
         }

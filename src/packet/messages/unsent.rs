@@ -48,8 +48,8 @@ fn undeclared(
     other: Option<SiteId>,
 ) -> Finding {
     let rule = &rule::UNDECLARED_ADDRESS;
-    if let Some((at, _)) = fabric.doors_at(address).first() {
-        let node = called(fabric, *at);
+    if let Some(at) = fabric.first_at(address) {
+        let node = called(fabric, at);
         let message = format!(
             "{address} is in no declared range: other clusters can dial {node} there, and such packets \
              use no tunnel"

@@ -103,7 +103,6 @@ fn whoever_dials_must_have_an_address_of_the_family() {
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
       through the existing tunnel
-        if west/m1 has an IPv6 address (not in its snapshot) from which it can dial [2001:db8::11]:51820 of the Peer m--east--n1
       west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
       west/m1 delivers it to the pod 10.2.1.2
     delivered: delivered in both directions
@@ -135,7 +134,7 @@ fn what_is_not_known_is_assumed_and_told() {
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials 198.18.9.9:51820 to open the tunnel
-        if 198.18.9.9, which is not the address of any node, leads to the other side, for example through a load balancer or NAT
+        if 198.18.9.9:51820 of the Peer m--east--n1, which is not the address of any node, leads to the other side, for example through a load balancer or NAT
       east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
@@ -151,6 +150,7 @@ fn what_is_not_known_is_assumed_and_told() {
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials wg.example.com:51820 to open the tunnel
         if `wg.example.com` resolves on every node of west: Kilo applies no changes on nodes that cannot resolve it
+        if wg.example.com:51820 of the Peer m--east--n1 leads to the other side: `endpointDomains` does not list this whole name
       east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2

@@ -63,6 +63,11 @@ impl ClassGroup {
         self.parts.is_empty()
     }
 
+    /// Returns the blocks, those that are meant as a whole last.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = &AddressBlock> {
+        self.parts.iter().chain(&self.wholes)
+    }
+
     /// Returns it in lots; whole blocks are one if they fare alike.
     pub(super) fn lots(&self, are_alike: bool) -> Vec<Lot> {
         let size = if are_alike { self.wholes.len() } else { 1 };

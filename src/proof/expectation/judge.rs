@@ -11,7 +11,9 @@ use super::{Check, ExpectationSide};
 use crate::agent::fabric::{At, Fabric, Site, SiteId, SitePair, Sites};
 use crate::expectations::{Expectation, Expected};
 use crate::kilo::topology::Leader;
+use crate::mesh::AddressClass;
 use crate::net::Family;
+use crate::packet::premise::Premise;
 use crate::packet::trace::Trace;
 use crate::packet::{Packet, Session};
 use crate::proof::reach::{
@@ -81,6 +83,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             pairs: 0,
             broken: 0,
             counterexample: None,
+            assumed: 0,
             voids: Vec::new(),
             survival: None,
         };
@@ -132,7 +135,11 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
                     let known = fates.get(sender.class * far.class_count() + receiver.class);
                     let find = || self.reach.fate_of(pair, classes, proven);
                     let fate = known.map_or(ClassOutcome::Apart, |it| *it.get_or_init(find));
+                    let broken = check.broken;
                     check.judge(fabric, fate, pair, sender, receiver);
+                    if check.broken == broken {
+                        check.assume(self.reach, pair, sender, receiver);
+                    }
                 }
             }
         }
@@ -180,6 +187,28 @@ impl Check<'_> {
                 let traces = traces(fabric, pair, sender.first, receiver.first);
                 let endings = Endings::from_traces(&traces.collect::<Vec<_>>());
                 self.tally(fabric, endings, pair, sender, *receiver);
+            }
+        }
+    }
+
+    /// Counts the pairs that arrive only under a condition. A route of an anchor does not count, as elsewhere.
+    fn assume(
+        &mut self,
+        reach: &Reach,
+        pair: SitePair,
+        senders: &ClassGroup,
+        receivers: &ClassGroup,
+    ) {
+        let is_asked = self.expectation.expected == Expected::Reach;
+        if !is_asked || !reach.may_be_premised(pair, AddressClass::Pod) {
+            return;
+        }
+        let all = |group: &ClassGroup| group.blocks().copied().collect::<Vec<_>>();
+        for premised in reach.premised(pair, &all(senders), &all(receivers)) {
+            let count = |blocks: &[AddressBlock]| u64::try_from(blocks.len()).unwrap_or(u64::MAX);
+            let pairs = count(&premised.senders).saturating_mul(count(&premised.receivers));
+            if !matches!(premised.premise, Premise::Route(_)) {
+                self.assumed += pairs;
             }
         }
     }

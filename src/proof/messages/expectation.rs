@@ -1,7 +1,7 @@
 //! Words about expectations: what breaks them, and what they mean that is not there.
 
 use crate::agent::fabric::{At, Fabric};
-use crate::diagnostic::{Finding, Quoted, escaped};
+use crate::diagnostic::{Finding, Quoted, Severity, escaped};
 use crate::document::nearest;
 use crate::expectations::{Expectation, Expected, SelectedClusters, Selection};
 use crate::net::prefixes::Span;
@@ -26,7 +26,22 @@ pub fn name(expectation: &Expectation) -> String {
 pub fn findings(fabric: &Fabric, check: &Check) -> Vec<Finding> {
     let voids = check.voids.iter().map(|void| empty(fabric, check.expectation, *void));
     let lost = check.survival.iter().flat_map(|it| losses(fabric, check, it));
-    failure(fabric, check).into_iter().chain(voids).chain(lost).collect()
+    let failure = failure(fabric, check).into_iter();
+    failure.chain(voids).chain(lost).chain(assumed(check)).collect()
+}
+
+/// Returns the warning about paths that work only under a condition.
+fn assumed(check: &Check) -> Option<Finding> {
+    let paths = (0 < check.assumed).then_some(check.assumed)?;
+    let message = format!(
+        "{}: {paths} of {} are only assumed to work",
+        name(check.expectation),
+        text::count(check.pairs, "path")
+    );
+    let mut finding = Finding::new(&rule::ASSUMED_REACH, message);
+    finding.severity = Severity::Warning;
+    let place = check.expectation.place.key("expect");
+    Some(finding.at(Some(place), "expected to reach"))
 }
 
 /// The number of nodes that a message lists.

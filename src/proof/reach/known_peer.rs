@@ -1,6 +1,6 @@
 //! Known Peers: what a cluster knows of each of its Peers, for every packet alike.
 
-use crate::agent::fabric::{At, Fabric, Holding, Secret, Site, SiteId};
+use crate::agent::fabric::{At, Fabric, Holding, Secret, SiteId};
 use crate::agent::model::{Dial, Tunnel};
 use crate::agent::peers::{ContestId, PeerId, PeerStanding};
 use crate::net::prefixes::SlotId;
@@ -46,7 +46,7 @@ impl KnownPeer {
     pub(super) fn new(fabric: &Fabric, site: SiteId, peer: PeerId) -> Self {
         let holding = fabric.holding(site, peer);
         let (link, is_uniform) = match holding {
-            Holding::One(at) => PeerLink::find(fabric, fabric.site(site), peer, at),
+            Holding::One(at) => PeerLink::find(fabric, site, peer, at),
             Holding::Nobody | Holding::Many => (PeerLink::None, true),
         };
         Self { holding, link, is_uniform }
@@ -56,7 +56,8 @@ impl KnownPeer {
 impl PeerLink {
     /// Returns the tunnel through a Peer with a node that has its key, and whether it is the same for
     /// all nodes of the cluster.
-    pub(super) fn find(fabric: &Fabric, site: &Site, peer: PeerId, at: At) -> (Self, bool) {
+    pub(super) fn find(fabric: &Fabric, number: SiteId, peer: PeerId, at: At) -> (Self, bool) {
+        let site = fabric.site(number);
         let tunnel = Tunnel::Peer(peer);
         let share = site.model.share(peer);
         let secret = fabric.secret(site, peer);
@@ -90,7 +91,9 @@ impl PeerLink {
             Self::Silent
         };
         let is_known = secret == Secret::Absent || matches!(link, Self::One { .. });
-        let is_uniform = is_known && !may_loop && !site.has_own_key(peer);
+        // A node that itself has the endpoint's address dials no other one there.
+        let is_host = dialled.is_some_and(|it| fabric.may_be_at(number, it));
+        let is_uniform = is_known && !may_loop && !is_host && !site.has_own_key(peer);
         (link, is_uniform)
     }
 }

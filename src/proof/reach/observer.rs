@@ -300,7 +300,7 @@ impl Observer<'_, '_> {
                     if known.holding == Holding::One(at) {
                         return (known.link, known.is_uniform);
                     }
-                    PeerLink::find(self.fabric, self.site, peer, at)
+                    PeerLink::find(self.fabric, self.viewer, peer, at)
                 };
                 let are_uniform = peers.iter().all(|peer| of(*peer).1);
                 (Some(peer), of(peer).0, are_uniform)

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::Reach;
 use super::address_block::{AddressBlock, pieces};
-use crate::agent::fabric::{At, Fabric, Site, SiteId, SitePair};
+use crate::agent::fabric::{At, DialPremise, Fabric, SiteId, SitePair};
 use crate::agent::model::Tunnel;
 use crate::kilo::id::NodeId;
 use crate::mesh::AddressClass;
-use crate::net::{Families, Family, family};
+use crate::net::{Families, Family, family, private_network};
 use crate::packet::premise::Premise;
 use crate::packet::{Packet, Session};
-use crate::wireguard::{Endpoint, Host};
+use crate::wireguard::Endpoint;
 
 /// Pairs with the same premise.
 #[derive(Clone, Debug)]
@@ -26,15 +26,17 @@ pub struct Premised {
 
 /// The properties of a node on which a premise depends. Between the nodes of two parties the premise is the
 /// same for all.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Party {
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Party<'a> {
     Like {
         /// The kinds of address that the node shows.
         shown: Families,
+        /// The underlays that it is in, with an address of each kind.
+        underlays: Vec<(&'a str, Family)>,
         /// Whether it calls others unasked.
         calls: bool,
         /// The place at which the others dial it.
-        found: FoundPremise,
+        found: FoundPremise<'a>,
         /// Whether they expect it to call from elsewhere.
         is_expected: bool,
         /// Whether a Peer takes the LAN over which its leader reaches it.
@@ -52,16 +54,18 @@ enum Party {
 }
 
 /// The place at which a node is dialled.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum FoundPremise {
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum FoundPremise<'a> {
     /// Neither, or not at this place.
     Nowhere,
-    /// Behind a name.
-    Name,
-    /// At an address of this kind.
-    At(Family),
-    /// At an address of this kind that no node shows.
-    Stranger(Family),
+    /// Behind a name, or at an address of this kind.
+    At {
+        family: Option<Family>,
+        /// The condition under which it is that of the node.
+        premise: Option<DialPremise>,
+        /// The underlays in which callers must be, if the address is private.
+        underlays: Option<Vec<&'a str>>,
+    },
 }
 
 impl Reach<'_, '_> {
@@ -76,7 +80,7 @@ impl Reach<'_, '_> {
     /// on how a leader reaches the others of its location.
     fn may_be_of_nodes(&self, pair: SitePair) -> bool {
         let mut sites = pair.both().into_iter().map(|it| self.fabric.site(it));
-        self.fabric.has_strangers() || sites.any(|it| it.has_unseen || it.has_diversions)
+        self.fabric.has_assumed_dials() || sites.any(|it| it.has_unseen || it.has_diversions)
     }
 
     /// Returns those of some pairs between which packets arrive only under a premise. Packets between
@@ -88,14 +92,13 @@ impl Reach<'_, '_> {
         receivers: &[AddressBlock],
     ) -> Vec<Premised> {
         let (fabric, SitePair { from, to }) = (self.fabric, pair);
-        let (home, away) = (fabric.site(from), fabric.site(to));
         let senders: Vec<Vec<AddressBlock>> = if self.may_be_of_nodes(pair) {
-            parties(fabric, away, from, senders).into_values().collect()
+            parties(fabric, to, from, senders).into_values().collect()
         } else {
             // All of them get to the same carrier of a range.
             vec![senders.to_vec()]
         };
-        let receivers = parties(fabric, home, to, receivers);
+        let receivers = parties(fabric, from, to, receivers);
         let mut premised = Vec::new();
         for sending in &senders {
             for (party, receiving) in &receivers {
@@ -141,12 +144,12 @@ impl Reach<'_, '_> {
 }
 
 /// Puts together blocks of a cluster between which there is no difference to `viewer`.
-fn parties(
-    fabric: &Fabric,
-    viewer: &Site,
+fn parties<'f>(
+    fabric: &'f Fabric,
+    viewer: SiteId,
     home: SiteId,
     blocks: &[AddressBlock],
-) -> BTreeMap<Party, Vec<AddressBlock>> {
+) -> BTreeMap<Party<'f>, Vec<AddressBlock>> {
     let mut parties: BTreeMap<Party, Vec<AddressBlock>> = BTreeMap::new();
     for (index, block) in blocks.iter().enumerate() {
         let party = match block.owner.node() {
@@ -159,7 +162,8 @@ fn parties(
 }
 
 /// Returns to which party a node belongs for `viewer`.
-fn party(fabric: &Fabric, viewer: &Site, number: SiteId, node: NodeId) -> Party {
+fn party<'f>(fabric: &'f Fabric, observer: SiteId, number: SiteId, node: NodeId) -> Party<'f> {
+    let viewer = fabric.site(observer);
     let home = fabric.site(number);
     let segment = home.segment(node);
     let leader = segment.map_or(node, |it| home.leader(it).node());
@@ -177,21 +181,34 @@ fn party(fabric: &Fabric, viewer: &Site, number: SiteId, node: NodeId) -> Party 
             return None;
         }
         let at = At { site: number, node: leader };
+        // A node dials no other one at an address that it has itself.
+        let may_be_own = dialled.is_some_and(|it| fabric.may_be_at(observer, it));
+        if may_be_own || fabric.may_dial_itself(at) {
+            return None;
+        }
         let share = viewer.model.share(peer)?;
         Some(Party::Like {
             shown: home.shown(leader),
             calls: 0 < own.kilo.keepalive,
-            found: match endpoint.map(|it| (&it.host, fabric.answers(it, at))) {
-                Some((Host::Ip(address), true)) if fabric.has_door(*address) => {
-                    FoundPremise::At(family(*address))
-                }
-                Some((Host::Ip(address), true)) => FoundPremise::Stranger(family(*address)),
-                Some((Host::Dns(_), _)) => FoundPremise::Name,
-                Some((Host::Ip(_), false)) | None => FoundPremise::Nowhere,
-            },
+            underlays: home.underlays_with(leader),
+            found: endpoint.map_or(FoundPremise::Nowhere, |it| found(fabric, it, at)),
             is_expected: share.translation.keepalive.is_some(),
             is_diverted,
         })
     };
     like().unwrap_or(Party::Alone { leader, is_diverted })
+}
+
+/// Returns where a node is dialled.
+fn found<'f>(fabric: &'f Fabric, endpoint: &Endpoint, at: At) -> FoundPremise<'f> {
+    if !fabric.answers(endpoint, at) {
+        return FoundPremise::Nowhere;
+    }
+    let address = endpoint.address();
+    let private = address.filter(|it| private_network(*it).is_some());
+    FoundPremise::At {
+        family: address.map(family),
+        premise: fabric.premise_of_place(endpoint, at),
+        underlays: private.map(|it| fabric.site(at.site).underlays_of(it).collect()),
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::agent::fabric::{At, SiteId, SitePair};
-use crate::net::{Cidr, Family};
+use crate::agent::fabric::{At, DialPremise, SiteId, SitePair};
+use crate::net::Cidr;
 use crate::packet::premise::Premise;
 
 /// Promises that hold only under a premise.
@@ -26,10 +26,8 @@ pub(super) type AlikePremises = (SiteId, SiteId, PremiseSubject);
 /// The subject of a premise.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum PremiseSubject {
-    /// Addresses of a kind.
-    Family(Family),
-    /// Endpoints that no node shows.
-    Strangers,
+    /// Endpoints at which others are dialled.
+    Dial(DialPremise),
     Range(Cidr),
     /// A LAN that a Peer takes.
     Lan(Cidr),

@@ -10,15 +10,16 @@ use super::failures::Failures;
 use super::link_terms::LinkTerms;
 use super::links::Asked;
 use super::{Assumption, Failure, Leak, ProofPart, Tallies, Tally, excused, undeclared};
-use crate::agent::fabric::{At, SiteId, SitePair, are_few};
+use crate::agent::fabric::{At, DialPremise, SiteId, SitePair, are_few};
 use crate::agent::model::Tunnel;
+use crate::agent::peers::PeerId;
 use crate::kilo::id::NodeId;
 use crate::mesh::{AddressClass, Link, refusals};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
-use crate::packet::premise::{Distant, Premise, Stranger, Unencapsulated, UnshownRoute};
+use crate::packet::premise::{Distant, Premise, Unencapsulated, UnshownRoute};
 use crate::packet::trace::Trace;
-use crate::packet::{Doubt, Ending, Goal, Packet, Session, Unseen};
+use crate::packet::{AssumedDial, Doubt, Ending, Goal, Packet, Session};
 use crate::proof::reach::{AddressBlock, ClassVerdict, Premised, Reach};
 use crate::wireguard::Endpoint;
 
@@ -159,15 +160,24 @@ impl<'j> PairJudge<'j, '_, '_> {
         let [from, to] = self.pair.both();
         let other = |site| if site == from { to } else { from };
         match premised.premise {
-            Premise::Family(Unseen { at, family, .. }) => {
-                let blocks = if at.site == from { &premised.senders } else { &premised.receivers };
-                let nodes = self.leaders(at.site, blocks).chain([at]);
-                let subject = PremiseSubject::Family(family);
-                ((at.site, other(at.site), subject), nodes.collect())
-            }
-            Premise::Stranger(Stranger { by, .. }) => {
-                let alike = (by.site, other(by.site), PremiseSubject::Strangers);
-                (alike, BTreeSet::from([by]))
+            Premise::Dial(AssumedDial { premise, at, .. }) => {
+                let subject = PremiseSubject::Dial(premise);
+                match premise {
+                    DialPremise::Family(_) => {
+                        let is_sender = at.site == from;
+                        let blocks =
+                            if is_sender { &premised.senders } else { &premised.receivers };
+                        let nodes = self.leaders(at.site, blocks).chain([at]);
+                        ((at.site, other(at.site), subject), nodes.collect())
+                    }
+                    // One network joins both clusters, or none does.
+                    DialPremise::Private => {
+                        ((from.min(to), from.max(to), subject), BTreeSet::from([at]))
+                    }
+                    DialPremise::Claimed | DialPremise::Stranger | DialPremise::Name => {
+                        ((at.site, other(at.site), subject), BTreeSet::from([at]))
+                    }
+                }
             }
             Premise::Distant(Distant { carrier, range, .. })
             | Premise::Route(UnshownRoute { carrier, range }) => {
@@ -256,11 +266,26 @@ impl<'j> PairJudge<'j, '_, '_> {
                 let is_on_lan = site.connection(at.node, address).is_some();
                 !is_dialled && is_on_lan && self.have_few(at.site, address)
             }
+            // A node's endpoint is an address of the node that dials it.
+            Ending::NoInitiator { from, peer, to, back } => {
+                self.is_own_of(from, peer, to) || self.is_own_of(to, back, from)
+            }
+            Ending::Flapping { at, peer, other } => self.is_own_of(at, peer, other),
             Ending::Ambiguous { at, doubt: Doubt::Refused(refusal) } => {
                 self.reach.fabric.site(at.site).is_refused_for_few(refusal)
             }
             _ => false,
         }
+    }
+
+    /// Returns whether a node dials another one at an address of its own, as the other one claims.
+    fn is_own_of(&self, at: At, peer: PeerId, other: At) -> bool {
+        let (fabric, site) = (self.reach.fabric, self.reach.fabric.site(at.site));
+        let endpoint = site.model.endpoint(Tunnel::Peer(peer));
+        endpoint.is_some_and(|it| {
+            let is_claimed = it.address().is_some_and(|it| fabric.has_door(it, other));
+            is_claimed && fabric.is_at(at, other, it)
+        })
     }
 
     /// Returns whether only a few nodes of a cluster report that an address is theirs or on their LAN.

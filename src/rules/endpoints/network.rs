@@ -1,13 +1,13 @@
 //! Networks: is there a way from those who dial to the address that they dial?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::dialled::DialledEndpoint;
 use super::{NO_INITIATOR, PRIVATE_ENDPOINT, UNREACHABLE_FAMILY};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
-use crate::mesh::EndpointSource;
+use crate::mesh::{EndpointSource, Entry};
 use crate::name::ClusterName;
 use crate::net::prefixes::Prefixes;
 use crate::net::{Cidr, Families, family, private_network};
@@ -67,7 +67,7 @@ fn undialled<'f>(
     source: &'f Member<'f>,
     targets: &[(&'f ClusterName, &Surroundings)],
 ) -> Vec<Finding> {
-    type IsMeant = fn(&Surroundings, IpAddr) -> bool;
+    type IsMeant = fn(&Surroundings, &Entry, IpAddr) -> bool;
     type Report = fn(&UnreachableEndpoints) -> Finding;
     let kinds: [(IsMeant, Report); 2] =
         [(Surroundings::lacks, other_family), (Surroundings::is_elsewhere, other_network)];
@@ -77,7 +77,8 @@ fn undialled<'f>(
         let mut found = Unreachable::new();
         for (target, around) in targets {
             let meant = dialled.iter().map(DialledEndpoint::address);
-            let meant = meant.map(|it| it.is_some_and(|address| is_meant(around, address)));
+            let entry = source.entry;
+            let meant = meant.map(|it| it.is_some_and(|it| is_meant(around, entry, it)));
             let meant: Vec<usize> = meant.enumerate().filter(|it| it.1).map(|it| it.0).collect();
             if !meant.is_empty() {
                 found.entry(meant).or_default().push(*target);
@@ -178,7 +179,7 @@ fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
         return Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message)
             .at(unreachable.first.place(), "")
             .help(format!(
-                "if the networks are connected, ignore this rule for `{cluster}`; otherwise write an `endpoint` that the \
+                "if a network connects them, name it in `underlays` of both entries; otherwise write an `endpoint` that the \
                  clusters can dial, or remove it so that only the host dials"
             ));
     }
@@ -199,7 +200,7 @@ fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
     unreachable.resolved(Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message))
         .at(unreachable.first.place(), "")
         .help(format!(
-            "if the networks are connected, ignore this rule for `{cluster}`;{nat} otherwise annotate the nodes with \
+            "if a network connects them, name it in `underlays` of both entries;{nat} otherwise annotate the nodes with \
              `kilo.squat.ai/clustermesh-endpoint` and a reachable address"
         ))
 }
@@ -218,6 +219,8 @@ struct Surroundings {
     networks: Prefixes<()>,
     /// The families of their addresses.
     families: Families,
+    /// The networks that its entry names.
+    underlays: BTreeSet<String>,
 }
 
 /// The endpoints at which the nodes of a cluster are dialled in a mesh.
@@ -266,11 +269,16 @@ impl Surroundings {
         let around = addresses.into_iter();
         let around = around.map(|it| private_network(it).unwrap_or_else(|| Cidr::host(it)));
         let networks = around.chain(nodes.iter().filter_map(|it| it.kilo.lan));
-        Self { networks: networks.map(|network| (network, ())).collect(), families }
+        let underlays = member.entry.underlays.iter().map(|it| it.name.clone());
+        Self {
+            networks: networks.map(|network| (network, ())).collect(),
+            families,
+            underlays: underlays.collect(),
+        }
     }
 
     /// Returns whether no node has an address of the kind, as far as it is known.
-    fn lacks(&self, address: IpAddr) -> bool {
+    fn lacks(&self, _: &Entry, address: IpAddr) -> bool {
         !self.families.is_empty() && !self.families.has(family(address))
     }
 
@@ -280,8 +288,13 @@ impl Surroundings {
         !self.families.is_empty() && !doors.has_name && !self.families.meet(doors.families)
     }
 
-    /// Returns whether an address is of a private network in which no node is.
-    fn is_elsewhere(&self, address: IpAddr) -> bool {
+    /// Returns whether an address of another cluster is of a private network in which no node is, and to which no underlay
+    /// leads.
+    fn is_elsewhere(&self, entry: &Entry, address: IpAddr) -> bool {
+        let mut underlays = entry.underlays.iter().filter(|it| it.holds(address));
+        if underlays.any(|it| self.underlays.contains(&it.name)) {
+            return false;
+        }
         self.families.has(family(address))
             && !self.networks.is_empty()
             && private_network(address).is_some()
@@ -313,17 +326,17 @@ mod tests {
         insta::assert_snapshot!(report_on(&["192.168.1.5"], "internal=192.168.2.1"), @"
         notice[private-endpoint] east: endpoint 192.168.1.5:51820 is private, and no node of west is in its network
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          help: if the networks are connected, ignore this rule for `east`; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
+          help: if a network connects them, name it in `underlays` of both entries; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
         ");
         insta::assert_snapshot!(report_on(&["10.7.0.1", "10.8.0.1"], "internal=10.9.0.1"), @"
         notice[private-endpoint] east: endpoints 10.7.0.1:51820, 10.8.0.1:51820 are private, and no node of west is in their networks
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          help: if the networks are connected, ignore this rule for `east`; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
+          help: if a network connects them, name it in `underlays` of both entries; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
         ");
         insta::assert_snapshot!(report_on(&["[fd00:1::1]"], "internal=fd00:2::1"), @"
         notice[private-endpoint] east: endpoint [fd00:1::1]:51820 is private, and no node of west is in its network
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          help: if the networks are connected, ignore this rule for `east`; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
+          help: if a network connects them, name it in `underlays` of both entries; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
         ");
     }
 
@@ -336,7 +349,7 @@ mod tests {
         insta::assert_snapshot!(report(super::super::findings, &clusters), @"
         notice[private-endpoint] east: endpoint 192.168.1.5:51820 is private, and no node of west is in its network
           east.json#/nodes/0/addresses/0/address 
-          help: if the networks are connected, ignore this rule for `east`; if the nodes are behind NAT, remove `InternalIP` from `endpointFrom` of `east` and add `persistentKeepalive: 25`; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
+          help: if a network connects them, name it in `underlays` of both entries; if the nodes are behind NAT, remove `InternalIP` from `endpointFrom` of `east` and add `persistentKeepalive: 25`; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
         ");
     }
 

@@ -1,14 +1,20 @@
 //! Words for declared paths that work only under a condition that no snapshot shows.
 
+use std::collections::BTreeSet;
+
 use super::between;
-use crate::agent::fabric::Fabric;
+use crate::agent::fabric::{DialPremise, Fabric, Site};
 use crate::agent::model::Tunnel;
-use crate::packet::premise::{Distant, Premise, Stranger, Unencapsulated};
-use crate::packet::{Unseen, messages};
+use crate::diagnostic::Severity;
+use crate::kilo::id::NodeId;
+use crate::net::{Cidr, Family, family, merged, private_network};
+use crate::packet::premise::{Distant, Premise, Unencapsulated};
+use crate::packet::{AssumedDial, messages};
 use crate::proof::rule::ASSUMED_REACH;
 use crate::proof::verify::Assumption;
 use crate::rules::{Finding, bare};
 use crate::text::listed;
+use crate::wireguard::{Endpoint, Host};
 
 /// The paths that share a condition, in words.
 struct AssumedGroup {
@@ -34,8 +40,7 @@ pub(super) fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Findin
         is_one: assumption.nodes.len() == 1,
     };
     match assumption.premise {
-        Premise::Family(it) => assumed.family(fabric, it),
-        Premise::Stranger(it) => Some(assumed.stranger(fabric, it)),
+        Premise::Dial(it) => assumed.dial(fabric, it),
         Premise::Distant(it) => assumed.distant(fabric, it),
         Premise::Unencapsulated(it) => Some(assumed.unencapsulated(fabric, it)),
         Premise::Route(_) => None,
@@ -43,41 +48,82 @@ pub(super) fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Findin
 }
 
 impl AssumedGroup {
-    fn family(&self, fabric: &Fabric, Unseen { at, peer, family }: Unseen) -> Option<Finding> {
+    fn dial(&self, fabric: &Fabric, dial: AssumedDial) -> Option<Finding> {
         let Self { paths, nodes, .. } = self;
+        let AssumedDial { premise, at, peer } = dial;
         let site = fabric.site(at.site);
         let endpoint = site.model.endpoint(Tunnel::Peer(peer))?;
-        let peer = &site.model.peers[peer];
-        let (their, they) = if self.is_one {
-            ("its snapshot shows", "the node has")
-        } else {
-            ("their snapshot shows", "the nodes have")
+        let dialled = fabric.held_by(at.site, peer)?;
+        let whose = messages::called(fabric, dialled);
+        let owner = fabric.site(dialled.site);
+        let (message, help) = match premise {
+            DialPremise::Private => {
+                let message = format!(
+                    "{paths}: endpoints such as {endpoint} ({whose}) are private addresses, and no `underlays` of \
+                     the mesh join the two clusters"
+                );
+                (message, joining(site, owner, family(endpoint.address()?)))
+            }
+            DialPremise::Claimed => {
+                let message = format!(
+                    "{paths}: {nodes} dials {endpoint}, the endpoint of {whose}, which is an address of another node \
+                     too"
+                );
+                let help = format!(
+                    "annotate {whose} with `kilo.squat.ai/force-endpoint` and an address and port of its own; \
+                     `clustermesh validate` lists the nodes that share one"
+                );
+                (message, help)
+            }
+            DialPremise::Family(family) => {
+                let (their, they) = if self.is_one {
+                    ("its snapshot shows", "the node has")
+                } else {
+                    ("their snapshot shows", "the nodes have")
+                };
+                let message = format!(
+                    "{paths}: {nodes} must dial {family} endpoints such as {endpoint}, and {their} no {family} \
+                     address"
+                );
+                let help = format!(
+                    "ignore this rule for `{}` if {they} {family} addresses; otherwise annotate the \
+                     other nodes with `kilo.squat.ai/clustermesh-endpoint` and an {} address",
+                    site.cluster,
+                    family.other()
+                );
+                (message, help)
+            }
+            DialPremise::Stranger => {
+                let address = endpoint.address()?;
+                let message = format!(
+                    "{paths}: {nodes} dials endpoints such as {address}, which is not the address of any node"
+                );
+                let help = "run `clustermesh render`; if the address is that of a load balancer or NAT in front of \
+                            a node, annotate this node with `kilo.squat.ai/clustermesh-endpoint` and the address";
+                (message, help.to_owned())
+            }
+            DialPremise::Name => {
+                let Host::Dns(name) = &endpoint.host else {
+                    return None;
+                };
+                let message = format!(
+                    "{paths}: {nodes} dials `{name}` ({whose}), and `endpointDomains` of `{}` does not list this \
+                     whole name",
+                    owner.cluster
+                );
+                let help = format!(
+                    "if the name is that of the node, add `{name}` to `endpointDomains` of `{}`",
+                    owner.cluster
+                );
+                (message, help)
+            }
         };
-        let message = format!(
-            "{paths}: {nodes} must dial {family} endpoints such as {endpoint}, and {their} no {family} \
-             address"
-        );
-        let finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message)
-            .at(peer.place().key("spec").key("endpoint"), "this endpoint");
-        Some(finding.help(format!(
-            "ignore this rule for `{}` if {they} {family} addresses; otherwise annotate the \
-             other nodes with `kilo.squat.ai/clustermesh-endpoint` and an {} address",
-            site.cluster,
-            family.other()
-        )))
-    }
-
-    fn stranger(&self, fabric: &Fabric, Stranger { by, address }: Stranger) -> Finding {
-        let Self { paths, nodes, .. } = self;
-        let cluster = fabric.site(by.site).cluster;
-        let message = format!(
-            "{paths}: {nodes} dials endpoints such as {address}, which is not the address of any node"
-        );
-        let finding = Finding::on_cluster(&ASSUMED_REACH, cluster, message);
-        finding.help(
-            "run `clustermesh render`; if the address is that of a load balancer or NAT in front of a node, \
-             annotate this node with `kilo.squat.ai/clustermesh-endpoint` and the address",
-        )
+        let mut finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message);
+        if let DialPremise::Private = premise {
+            finding.severity = Severity::Warning;
+        }
+        let place = site.model.peers[peer].place().key("spec").key("endpoint");
+        Some(finding.at(place, "this endpoint").help(help))
     }
 
     fn distant(&self, fabric: &Fabric, distant: Distant) -> Option<Finding> {
@@ -113,4 +159,37 @@ impl AssumedGroup {
             .at(peer.place().key("spec").key("allowedIPs"), "takes the LAN");
         finding.help(format!("remove {range} from the Peer"))
     }
+}
+
+/// Returns how people declare that one network joins two clusters, or what to do where none does.
+fn joining(one: &Site, other: &Site, family: Family) -> String {
+    let named = [one, other].into_iter().find_map(|it| it.entry.underlays.first());
+    let name = named.map_or("lan", |it| &*it.name);
+    let lines = [one, other].map(|site| {
+        let cidrs: Vec<String> =
+            networks(site, family).iter().map(|it| format!("'{it}'")).collect();
+        let cidrs = match cidrs.as_slice() {
+            [] => String::new(),
+            cidrs => format!(", cidrs: [{}]", cidrs.join(", ")),
+        };
+        format!("`underlays: [{{ name: {name}{cidrs} }}]` in `{}`", site.cluster)
+    });
+    format!(
+        "if one network joins the nodes of both, write {}; otherwise give the nodes of one side an endpoint that the \
+         others can dial (`kilo.squat.ai/force-endpoint`)",
+        lines.join(" and ")
+    )
+}
+
+/// Returns the networks of the addresses of a kind at which leaders are dialled, and from which they dial.
+fn networks(site: &Site, kind: Family) -> Vec<Cidr> {
+    let leaders: BTreeSet<NodeId> =
+        site.model.topology.segments.iter().map(|it| it.leader.node()).collect();
+    let addresses = leaders.iter().flat_map(|it| {
+        let endpoint = site.node(*it).endpoint().and_then(Endpoint::address);
+        let private = endpoint.filter(|it| private_network(*it).is_some());
+        private.into_iter().chain(site.reading.nodes[*it].internal_addresses())
+    });
+    let own = addresses.filter(|it| family(*it) == kind);
+    merged(own.map(|it| private_network(it).unwrap_or_else(|| Cidr::host(it))))
 }

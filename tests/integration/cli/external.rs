@@ -165,13 +165,13 @@ fn helps_about_hosts_name_what_a_host_has() {
     ");
     insta::assert_snapshot!(helps("198.18.9.9:51820", "10.250.0.9:51820"), @"
     notice[private-endpoint]: external.router: endpoint 10.250.0.9:51820 is private, and no node of west is in its network
-    help: if the networks are connected, ignore this rule for `external.router`; otherwise write an `endpoint` that the clusters can dial, or remove it so that only the host dials
+    help: if a network connects them, name it in `underlays` of both entries; otherwise write an `endpoint` that the clusters can dial, or remove it so that only the host dials
     ");
     insta::assert_snapshot!(helps("198.18.9.9:51820", "10.42.0.9:51820"), @"
     warning[looping-endpoint]: external.router/router: left out: endpoint 10.42.0.9 is inside 10.42.0.0/16 of east, so WireGuard's own packets would loop into the tunnel (target west)
     help: write another `endpoint` of `external.router`, or declare ranges in the mesh that do not contain this one
     notice[private-endpoint]: external.router: endpoint 10.42.0.9:51820 is private, and no node of west is in its network
-    help: if the networks are connected, ignore this rule for `external.router`; otherwise write an `endpoint` that the clusters can dial, or remove it so that only the host dials
+    help: if a network connects them, name it in `underlays` of both entries; otherwise write an `endpoint` that the clusters can dial, or remove it so that only the host dials
     ");
     insta::assert_snapshot!(helps("198.18.9.9:51820", "'[2a01:4f8::9]:51820'"), @"
     notice[unreachable-family]: external.router: endpoint [2a01:4f8::9]:51820 is IPv6, and no node of west has an IPv6 address

@@ -18,6 +18,7 @@ mod outdated;
 mod peers;
 mod same_decisions;
 mod survival;
+mod underlays;
 mod unproved;
 
 const WEST_OF_EAST: &str = "rendered/west/prod--east.yaml";

@@ -72,6 +72,8 @@ struct Cluster {
     is_flat: bool,
     /// The preshared key of every Peer that it gets.
     secret: Option<u8>,
+    /// The network under the tunnels that its entry names, which some of its nodes are in.
+    underlay: Option<&'static str>,
     /// Services that are declared after the render, perhaps in the pod range of another cluster.
     services: Option<(usize, u8)>,
     nodes: Vec<Spec>,
@@ -132,6 +134,8 @@ enum Found {
     Public,
     /// Its internal address: the node is behind NAT.
     Private,
+    /// Its internal address, for other clusters too.
+    ForcedPrivate,
 }
 
 /// The kinds of address that a node shows.
@@ -204,7 +208,13 @@ fn entry(i: usize, (cluster, addresses): (&Cluster, Addresses), services: &str) 
             "podCIDRs: [10.{i}.0.0/16, 'fd00:{i}::/48'], wireguardCIDR: 100.64.{i}.0/24, serviceCIDR: {services}, additionalCIDRs: [{hosts}]"
         )
     };
-    format!("{{ name: c{i}, {ranges}, granularity: {granularity}, persistentKeepalive: 25 }}")
+    let underlays = cluster.underlay.map(|it| {
+        format!(", underlays: [{{ name: {it}, cidrs: [192.168.0.0/27, 192.168.10.0/28] }}]")
+    });
+    let underlays = underlays.unwrap_or_default();
+    format!(
+        "{{ name: c{i}, {ranges}, granularity: {granularity}, persistentKeepalive: 25{underlays} }}"
+    )
 }
 
 /// A declaration after the render: services in the pod range of another cluster.
@@ -234,7 +244,7 @@ fn node(i: usize, position: usize, spec: &Spec, surroundings: Surroundings) -> N
     let internal = format!("192.168.{third}.{last}");
     let outside = format!("2001:db8:{i}::{}", position + 1);
     let endpoint = match (spec.found, spec.shown) {
-        (Found::Private, _) => internal.clone(),
+        (Found::Private | Found::ForcedPrivate, _) => internal.clone(),
         (_, Shown::V4 | Shown::Both) => format!("198.18.{i}.{}", position + 1),
         (_, Shown::V6 | Shown::BothDialledAtV6) => format!("[{outside}]"),
     };
@@ -265,7 +275,7 @@ fn node(i: usize, position: usize, spec: &Spec, surroundings: Surroundings) -> N
             annotations.insert("internal-ip", inside);
         }
     }
-    if spec.found == Found::Forced {
+    if matches!(spec.found, Found::Forced | Found::ForcedPrivate) {
         annotations.insert("force-endpoint", format!("{endpoint}:51820"));
     }
     if spec.calls {
@@ -448,6 +458,7 @@ fn found() -> impl Strategy<Value = Found> {
         6 => Just(Found::Forced),
         1 => Just(Found::Public),
         3 => Just(Found::Private),
+        3 => Just(Found::ForcedPrivate),
     ]
 }
 
@@ -531,17 +542,17 @@ fn world() -> impl Strategy<Value = World> {
         select(vec!["Full", "Full", "Location", "Cross"]),
         prop::option::weighted(0.5, select(vec!["full", "location"])),
     );
-    let cluster =
-        (
-            granularity,
-            prop::bool::weighted(0.2),
-            prop::option::weighted(0.3, 0..2u8),
-            prop::option::weighted(0.2, (0..2usize, 0..4u8)),
-            prop::collection::vec(spec(), 1..5),
-        )
-            .prop_map(|((granularity, reported), is_flat, secret, services, nodes)| {
-                Cluster { granularity, reported, is_flat, secret, services, nodes }
-            });
+    let cluster = (
+        granularity,
+        prop::bool::weighted(0.2),
+        prop::option::weighted(0.3, 0..2u8),
+        prop::option::weighted(0.4, select(vec!["u", "u", "v"])),
+        prop::option::weighted(0.2, (0..2usize, 0..4u8)),
+        prop::collection::vec(spec(), 1..5),
+    )
+        .prop_map(|((granularity, reported), is_flat, secret, underlay, services, nodes)| {
+            Cluster { granularity, reported, is_flat, secret, underlay, services, nodes }
+        });
     let topology = select(vec!["{ mode: FullMesh }", "{ mode: Hub, hubs: [c1] }", LINKS]);
     let faults = prop::collection::vec((any::<Index>(), any::<Index>(), fault()), 0..5);
     let clusters = prop::collection::vec(cluster, 2..4);
@@ -639,7 +650,7 @@ enum Premised {
 impl From<Premise> for Premised {
     fn from(premise: Premise) -> Self {
         match premise {
-            Premise::Family(_) | Premise::Stranger(_) => Self::Dialling,
+            Premise::Dial(_) => Self::Dialling,
             Premise::Distant(_) => Self::Distance,
             Premise::Unencapsulated(_) => Self::Encapsulation,
             Premise::Route(_) => Self::Route,
@@ -813,6 +824,7 @@ fn cluster(nodes: Vec<Spec>) -> Cluster {
         reported: None,
         is_flat: false,
         secret: None,
+        underlay: None,
         services: None,
         nodes,
     }

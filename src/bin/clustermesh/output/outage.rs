@@ -99,7 +99,7 @@ impl LossProof<'_, '_> {
 
     /// Returns the sentence about the paths without a loss.
     fn today(&self) -> String {
-        declared_paths(&self.total).join(" ")
+        declared_paths(&self.total)
     }
 
     /// Returns the sentences before and behind the table, with the table.

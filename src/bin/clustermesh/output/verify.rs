@@ -207,7 +207,18 @@ impl Verified<'_, '_> {
         if 0 < working {
             let more = if shown.is_empty() { "" } else { "more " };
             let pairs = text::count(working, &format!("{more}pair"));
-            let _ = writeln!(rest, "All declared paths work between {pairs} of clusters.");
+            let assumed = |pairings: &[&Pairing]| -> u64 {
+                let tallies = pairings.iter().flat_map(|it| it.tallies.values());
+                tallies.map(|it| it.assumed).sum()
+            };
+            let _ = match assumed(&pairings) - assumed(&shown) {
+                0 => writeln!(rest, "All declared paths work between {pairs} of clusters."),
+                assumed => writeln!(
+                    rest,
+                    "No declared path fails between {pairs} of clusters; {}.",
+                    are_assumed(assumed)
+                ),
+            };
         }
         // An external peer reaches the clusters that its entry lists, so a missing link is intended.
         let is_host = |it: SiteId| self.fabric.site(it).cluster.is_external();
@@ -250,7 +261,7 @@ impl Verified<'_, '_> {
 
     fn summary(&self) -> String {
         let total = self.verification.total();
-        let mut sentences = declared_paths(&total);
+        let mut sentences = vec![declared_paths(&total)];
         if 0 < total.reached {
             let verb = if total.reached == 1 { "works" } else { "work" };
             let paths = text::count(total.reached, "undeclared path");
@@ -292,23 +303,28 @@ impl Verified<'_, '_> {
     }
 }
 
-/// Returns the sentences about declared paths.
-pub(super) fn declared_paths(total: &Tally) -> Vec<String> {
-    let mut sentences = vec![match (total.kept, total.promised) {
+/// Returns how many paths are only assumed to work, with the verb.
+fn are_assumed(paths: u64) -> String {
+    let verb = if paths == 1 { "is" } else { "are" };
+    format!("{paths} {verb} assumed to work")
+}
+
+/// Returns the sentence about declared paths.
+pub(super) fn declared_paths(total: &Tally) -> String {
+    let assumed = match total.assumed {
+        0 => String::new(),
+        assumed => format!(", and {}", are_assumed(assumed)),
+    };
+    match (total.kept, total.promised) {
         (_, 0) => "There are no declared paths to check.".to_owned(),
         (1, 1) => "The declared path works in both directions.".to_owned(),
         (kept, promised) if kept == promised => {
             format!("All {promised} declared paths work in both directions.")
         }
         (kept, promised) => {
-            format!("{kept} of {promised} declared paths work in both directions.")
+            format!("{kept} of {promised} declared paths work in both directions{assumed}.")
         }
-    }];
-    if 0 < total.assumed {
-        let verb = if total.assumed == 1 { "is" } else { "are" };
-        sentences.push(format!("{} more {verb} assumed to work.", total.assumed));
     }
-    sentences
 }
 
 /// Returns a number of expectations, of which only some are met, with its verb.

@@ -30,7 +30,7 @@ fn a_route_of_an_anchor_into_a_network_that_no_node_shows_is_assumed() {
     only east/n1 carries 172.21.0.0/24 for north, west
     assumes that east/n1 can forward to 172.21.0.0/24, which is on the LAN of no node (4 paths)
 
-    24 of 28 declared paths work in both directions. 4 more are assumed to work.
+    24 of 28 declared paths work in both directions, and 4 are assumed to work.
     ");
     assert_eq!(code, 0);
     let value = folder.run(&["verify", "--output", "json"]).json();
@@ -90,8 +90,7 @@ fn an_endpoint_that_no_node_shows_is_assumed() {
     });
     folder.keep("east", &nodes);
     let run = folder.run(&["trace", "west/n1", "east/n1"]);
-    let premise =
-        "assumes: 198.18.113.11, which is not the address of any node, leads to the other side";
+    let premise = "assumes: 198.18.113.11:51820 of the Peer prod--east--n1, which is not the address of any node, leads to the other side";
     assert_contains(&run.stdout.replace("\n     ", " "), premise);
     let (code, text) = verified(&folder, &[]);
     let findings = text.splitn(3, "\n\n").nth(2).unwrap();
@@ -103,7 +102,7 @@ fn an_endpoint_that_no_node_shows_is_assumed() {
     notice[assumed-reach]: west: 4 declared paths are assumed to work (west → east): west/n1 dials endpoints such as 198.18.113.11, which is not the address of any node
     help: run `clustermesh render`; if the address is that of a load balancer or NAT in front of a node, annotate this node with `kilo.squat.ai/clustermesh-endpoint` and the address
 
-    Proved with the Peers in rendered, which are outdated: 16 of 24 declared paths work in both directions. 8 more are assumed to work.
+    Proved with the Peers in rendered, which are outdated: 16 of 24 declared paths work in both directions, and 8 are assumed to work.
     ");
     assert_eq!(code, 0);
     assert_eq!(folder.run(&["render"]).code, 0);

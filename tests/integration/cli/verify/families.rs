@@ -214,7 +214,7 @@ fn a_family_that_no_snapshot_shows_is_assumed() {
        |     ^^^^^^^^ this endpoint
     help: ignore this rule for `west` if the node has IPv6 addresses; otherwise annotate the other nodes with `kilo.squat.ai/clustermesh-endpoint` and an IPv4 address
 
-    4 of 8 declared paths work in both directions. 4 more are assumed to work.
+    4 of 8 declared paths work in both directions, and 4 are assumed to work.
     ");
     let run = folder.run(&["trace", "west/n2", "east/n1"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use clustermesh::agent::fabric::{At, SiteId, SitePair};
+use clustermesh::agent::fabric::{At, DialPremise, SiteId, SitePair};
 use clustermesh::diagnostic::escaped;
 use clustermesh::joining::Joiner;
 use clustermesh::mesh::AddressClass;
@@ -167,6 +167,12 @@ enum WrittenPremise {
     Route,
     /// An endpoint that is not the address of any node leads to the other side.
     Endpoint,
+    /// The nodes can dial private endpoints, in a network that no `underlays` of the mesh name.
+    Private,
+    /// An endpoint whose address another node has leads to the other side.
+    Claimed,
+    /// A name of which `endpointDomains` lists only a suffix is that of the other side.
+    Name,
     /// Kilo does not encapsulate packets to the pods of the nodes, over whose LAN a Peer has a range.
     Unencapsulated,
 }
@@ -286,9 +292,14 @@ impl Verified<'_, '_> {
     fn assumption(&self, assumption: &Assumption) -> WrittenAssumption {
         WrittenAssumption {
             premise: match assumption.premise {
-                Premise::Family(it) if it.family == Family::V4 => WrittenPremise::Ipv4,
-                Premise::Family(_) => WrittenPremise::Ipv6,
-                Premise::Stranger(_) => WrittenPremise::Endpoint,
+                Premise::Dial(it) => match it.premise {
+                    DialPremise::Private => WrittenPremise::Private,
+                    DialPremise::Claimed => WrittenPremise::Claimed,
+                    DialPremise::Family(Family::V4) => WrittenPremise::Ipv4,
+                    DialPremise::Family(Family::V6) => WrittenPremise::Ipv6,
+                    DialPremise::Stranger => WrittenPremise::Endpoint,
+                    DialPremise::Name => WrittenPremise::Name,
+                },
                 Premise::Distant(_) | Premise::Route(_) => WrittenPremise::Route,
                 Premise::Unencapsulated(_) => WrittenPremise::Unencapsulated,
             },
