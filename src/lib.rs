@@ -51,6 +51,7 @@ pub mod proposal;
 pub mod outputs;
 pub mod rules;
 pub mod report;
+pub mod results;
 pub mod graph;
 pub mod html_report;
 

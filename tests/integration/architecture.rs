@@ -98,6 +98,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     // Results
     ("report", "text diagnostic schema"),
+    ("results", "text place diagnostic schema yaml document snapshot rules report"),
     (
         "graph",
         "text name net diagnostic schema mesh kilo membership fleet plan agent proof rules report",

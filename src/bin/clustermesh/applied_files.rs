@@ -19,6 +19,7 @@ use clustermesh::mesh::{Entry, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::plan::Plan;
+use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules::{Finding, reach};
 use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;

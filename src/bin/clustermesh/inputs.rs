@@ -16,6 +16,7 @@ use clustermesh::mirror::ServiceSnapshots;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::proof::verify::Asked;
+use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::{
     beyond_ceiling, dropped_labels, invalid_snapshot, stray as stray_file,

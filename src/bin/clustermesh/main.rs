@@ -47,7 +47,6 @@ mod cluster;
 mod choice;
 mod clock;
 mod command_groups;
-mod quotable;
 mod disk;
 mod failure;
 mod inputs;
@@ -65,6 +64,7 @@ mod proving;
 #[cfg(feature = "snapshot")]
 mod reach;
 mod tree_comparison;
+#[cfg(feature = "snapshot")]
 mod secrets;
 mod settings;
 mod threads;

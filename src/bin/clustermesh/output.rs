@@ -10,6 +10,7 @@ use anstream::{AutoStream, ColorChoice};
 use clustermesh::diagnostic::{Finding, escaped};
 use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
+use clustermesh::results::findings::{self, Report};
 use clustermesh::text;
 
 use crate::Outcome;
@@ -20,44 +21,24 @@ use crate::settings::{NoMesh, PrintOptions};
 use crate::tree_comparison::CountsByTarget;
 
 mod checked;
-mod concise;
 mod diff;
-mod entry;
-mod excerpt;
-mod fingerprint;
-mod github;
-mod gitlab;
-mod human;
-mod json;
-mod markdown;
+mod format;
 mod outage;
 pub(crate) mod terminal_markdown;
-mod plugin;
 mod progress;
-mod report;
-mod repository;
-mod repository_place;
-mod sarif;
-mod statistics;
+mod source_texts;
 mod step_summary;
 mod summary;
 pub(crate) mod terminal;
 mod trace;
 mod verify;
-mod wording;
 
 pub(crate) use checked::CheckedCounts;
 #[cfg(feature = "snapshot")]
 pub(crate) use diff::difference;
 pub(crate) use diff::{Compared, DiffFormat, WrittenDiff};
-use entry::entries;
-#[cfg(feature = "snapshot")]
-pub(crate) use json::{WrittenFinding, findings as written_findings};
-pub(crate) use json::{WrittenReport, number};
-pub(crate) use markdown::COMMENT;
+pub(crate) use format::{ReportFormat, TableFormat};
 pub(crate) use outage::{LossProof, NextRender, PartsLoss, TriedLosses, WrittenOutage};
-pub(crate) use plugin::{failure, refusal};
-pub(crate) use report::{Report, ReportFormat, TableFormat};
 pub(crate) use trace::{NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced, WrittenTrace};
 pub(crate) use verify::{JoinVerification, ProvedService, Verified, WrittenVerification};
 
@@ -157,7 +138,7 @@ impl Printer {
     /// Adds a report to the summary of the GitHub job, inside of one. The findings are printed
     /// already, so a failure is only reported.
     pub(crate) fn summarize(&mut self, report: &Report) {
-        self.summarize_page(report.add_to_step_summary());
+        self.summarize_page(step_summary::append(|room| report.markdown(room)));
     }
 
     /// Adds a page to the same summary.
@@ -236,7 +217,7 @@ impl Printer {
 
     /// Prints how many findings there are of each severity, or how much was checked without any.
     pub(crate) fn counts(&mut self, findings: &[Finding], checked: Option<&CheckedCounts>) {
-        let counts = wording::counts(&entries(findings));
+        let counts = findings::counts(findings);
         self.line(&counts.unwrap_or_else(|| checked::no_problems(checked)));
     }
 
@@ -292,7 +273,7 @@ impl Printer {
         }
         let mistakes = failure.into_mistakes()?;
         let report = Report::new(&mistakes.files, &mistakes.findings);
-        self.print(&report.text(format)?)?;
+        self.print(&format.text(&report)?)?;
         if format == ReportFormat::Github {
             self.summarize(&report);
         }
@@ -301,7 +282,7 @@ impl Printer {
 
     /// Prints findings. Of many similar ones, it prints the first few and their number.
     pub(crate) fn findings(&mut self, files: &ShownFiles, findings: &[Finding]) {
-        for text in human::pieces(&Report::new(files, findings), terminal::stderr()) {
+        for text in Report::new(files, findings).pieces(terminal::stderr()) {
             self.line(&text);
         }
     }
@@ -329,14 +310,5 @@ impl Printer {
     fn report(&mut self, report: &[Group]) {
         let text = self.renderer.render(report);
         self.line(&text);
-    }
-}
-
-/// Returns a foreign text that begins a line, such that no runner of a CI job takes the line for a
-/// command.
-pub(crate) fn line_start(text: &str) -> String {
-    match text.trim_start().strip_prefix("::") {
-        Some(rest) => format!("\\u{{3a}}:{rest}"),
-        None => text.to_owned(),
     }
 }

@@ -1,12 +1,6 @@
-//! Secrets: texts that are never shown, whether they are written in our files, sent to clusters, or only
-//! look like secrets.
+//! Secrets that clusters are sent, or that look as if they were: no message shows them.
 
-#[cfg(feature = "snapshot")]
 pub(crate) use self::redactions::Redactions;
-pub(crate) use self::written::{Secrets, has_private_key, without_private_keys};
 
-#[cfg(feature = "snapshot")]
 mod pattern;
-#[cfg(feature = "snapshot")]
 mod redactions;
-mod written;

@@ -5,11 +5,12 @@ use std::mem::ManuallyDrop;
 
 use anyhow::Context as _;
 use clap::Subcommand;
+use clustermesh::results::findings::{Report, plugin};
 use clustermesh::rules::rendered::Allowing;
 
 use crate::failure::CommandFailure;
 use crate::inputs::{self, Inputs};
-use crate::output::{self, Printer, Report};
+use crate::output::Printer;
 use crate::printing::{self, PrintOrder};
 use crate::settings::FileOptions;
 use crate::threshold::{FailOn, Threshold};
@@ -68,7 +69,7 @@ struct PluginRefusal(String, Outcome);
 
 impl From<anyhow::Error> for PluginRefusal {
     fn from(error: anyhow::Error) -> Self {
-        Self(output::failure(&error), Outcome::Unreadable)
+        Self(plugin::failure(&format!("{error:#}")), Outcome::Unreadable)
     }
 }
 
@@ -77,7 +78,7 @@ impl PluginRefusal {
         match failure.into_mistakes() {
             Ok(mistakes) => {
                 let report = Report::new(&mistakes.files, &mistakes.findings);
-                Self(output::refusal(&report, threshold), mistakes.outcome)
+                Self(plugin::refusal(&report, |it| threshold.fails([it])), mistakes.outcome)
             }
             Err(error) => error.into(),
         }
@@ -123,7 +124,7 @@ fn generate(args: &GenerateArgs, files: &FileOptions) -> Result<String, PluginRe
         return Ok(manifests.clone());
     }
     let report = Report::new(&inputs.files, &printed.checked.findings);
-    let text = output::refusal(&report, threshold);
+    let text = plugin::refusal(&report, |it| threshold.fails([it]));
     Err(PluginRefusal(text, inputs.failure()))
 }
 

@@ -9,6 +9,7 @@ use clustermesh::host_config::HostConfig;
 use clustermesh::kilo::peer;
 use clustermesh::node_changes::NodeChanges;
 use clustermesh::report::json;
+use clustermesh::results::findings::json::WrittenReport;
 use clustermesh::{config, expectations, mesh, outputs, policy, snapshot};
 
 use crate::Outcome;
@@ -17,8 +18,7 @@ use crate::commands::capacity::WrittenCapacityReport;
 use crate::commands::status::WrittenStatus;
 use crate::failure::CommandResult;
 use crate::output::{
-    Printer, TraceMistake, WrittenDiff, WrittenOutage, WrittenReport, WrittenTrace,
-    WrittenVerification,
+    Printer, TraceMistake, WrittenDiff, WrittenOutage, WrittenTrace, WrittenVerification,
 };
 
 /// Print the JSON Schema of a format

@@ -8,6 +8,8 @@ use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::inventory::Inventory;
 use clustermesh::diagnostic::escaped;
 use clustermesh::name::ClusterName;
+use clustermesh::results::findings::Report;
+use clustermesh::results::findings::markdown::COMMENT;
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, reach};
 use clustermesh::text::count;
@@ -19,7 +21,7 @@ use crate::commands::snapshot::Comparison;
 use crate::failure::CommandResult;
 use crate::git::GitRepository;
 use crate::inputs::Inputs;
-use crate::output::{Printer, Report, ReportFormat, TableFormat};
+use crate::output::{Printer, TableFormat};
 use crate::reach::{Addressed, ReachOptions};
 use crate::settings::FileOptions;
 use crate::threshold::FailOn;
@@ -118,7 +120,7 @@ pub(crate) fn run(args: &StatusArgs, files: &FileOptions, printer: &mut Printer)
         TableFormat::Markdown => {
             let mut text = markdown::text(&states) + &success;
             if !findings.is_empty() {
-                text = format!("{text}\n{}", report.text(ReportFormat::Markdown)?);
+                text = format!("{text}\n{}", report.markdown(COMMENT));
             }
             printer.print(&text)?;
         }

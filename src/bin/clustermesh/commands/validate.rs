@@ -3,12 +3,13 @@
 use std::mem::ManuallyDrop;
 
 use anyhow::anyhow;
+use clustermesh::results::findings::Report;
 use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 
 use crate::failure::CommandResult;
-use crate::output::{Printer, Report, ReportFormat};
+use crate::output::{Printer, ReportFormat};
 use crate::planning::OutputCheck;
 use crate::settings::FileOptions;
 use crate::threshold::FailOn;
@@ -62,8 +63,11 @@ pub(crate) fn run(
     checked.add_losses(&losses.unwrap_or_default(), Allowing::Write);
     let findings = &checked.findings;
     let report = Report::new(&inputs.files, findings);
-    let text =
-        if args.statistics { report.statistics(args.output)? } else { report.text(args.output)? };
+    let text = match (args.statistics, args.output) {
+        (false, format) => format.text(&report)?,
+        (true, ReportFormat::Json) => report.statistics().json()?,
+        (true, _) => report.statistics().human(),
+    };
     printer.answer(&text, args.output == ReportFormat::Human)?;
     match args.output {
         ReportFormat::Human => printer.counts(findings, checked.checked().as_ref()),

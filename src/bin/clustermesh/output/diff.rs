@@ -8,10 +8,11 @@ use clustermesh::changes::{
 use clustermesh::config::Config;
 use clustermesh::kilo::node::annotation;
 use clustermesh::mesh::Mesh;
+use clustermesh::results::findings::Report;
+use clustermesh::results::findings::markdown::COMMENT;
 use clustermesh::rules::Finding;
 use clustermesh::text::count;
 
-use super::{Report, ReportFormat};
 use crate::files::ShownFiles;
 
 mod alike;
@@ -72,9 +73,9 @@ impl Compared<'_> {
             // A log of a job has no colours.
             DiffFormat::Github => {
                 let text = human::text(self);
-                self.report().text(ReportFormat::Github)? + &strip_str(&text).to_string()
+                self.report().github() + &strip_str(&text).to_string()
             }
-            DiffFormat::Markdown => markdown::text(self, super::markdown::COMMENT),
+            DiffFormat::Markdown => markdown::text(self, COMMENT),
             DiffFormat::Json => json::text(self)?,
         })
     }

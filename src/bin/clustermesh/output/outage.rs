@@ -12,6 +12,7 @@ use clustermesh::proof::verify::Tally;
 use clustermesh::report::markdown::prose;
 use clustermesh::report::table::TextTable;
 use clustermesh::report::width::Width;
+use clustermesh::results::findings::markdown::COMMENT;
 use clustermesh::text;
 
 use super::verify::declared_paths;
@@ -89,7 +90,7 @@ impl LossProof<'_, '_> {
         let ([head, rest], table) = self.section();
         let mut text = format!("### clustermesh outage\n\n{}\n", prose(&head));
         if let Some(table) = table {
-            let _ = write!(text, "\n{}", table.markdown(super::COMMENT));
+            let _ = write!(text, "\n{}", table.markdown(COMMENT));
         }
         for part in [rest, self.today()].iter().filter(|it| !it.is_empty()) {
             let _ = write!(text, "\n{}\n", prose(part));

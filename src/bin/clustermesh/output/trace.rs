@@ -5,15 +5,14 @@ use std::fmt::Write as _;
 use clap::ValueEnum;
 use clustermesh::agent::fabric::{At, Fabric, SiteId};
 use clustermesh::diagnostic::{Label, escaped};
-use clustermesh::document::Position;
 use clustermesh::packet::trace::{NamedEnd, Trace};
 use clustermesh::packet::{Packet, Step, Way, messages};
-use clustermesh::place::Place;
+use clustermesh::results::findings::Report;
+use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules::Finding;
 
-use super::{Report, human, terminal};
+use super::terminal;
 use crate::Outcome;
-use crate::files::ShownFiles;
 
 mod json;
 mod mistake;
@@ -38,7 +37,7 @@ pub(crate) enum TraceFormat {
 pub(crate) struct Traced<'a, 'f> {
     /// The clusters.
     pub(crate) fabric: &'a Fabric<'f>,
-    pub(crate) files: &'a ShownFiles,
+    pub(crate) files: &'a dyn SourceTexts,
     /// The source and the destination.
     pub(crate) ends: (NamedEnd, NamedEnd),
     /// The result.
@@ -49,7 +48,7 @@ pub(crate) struct Traced<'a, 'f> {
 
 /// An answer without a packet.
 pub(crate) struct NoPacket<'a> {
-    pub(crate) files: &'a ShownFiles,
+    pub(crate) files: &'a dyn SourceTexts,
     /// The reason.
     pub(crate) finding: Box<Finding>,
 }
@@ -191,7 +190,7 @@ impl Traced<'_, '_> {
                 number += 1;
                 let _ = writeln!(text, "{number:>3}. {}", width.hanging(5, &step.message));
                 if let Some(range) = &step.range {
-                    let _ = writeln!(text, "     at {}", self.shown(&range.place));
+                    let _ = writeln!(text, "     at {}", self.files.shown_place(&range.place));
                 }
                 for premise in &step.premises {
                     let premise = format!("assumes: {premise}");
@@ -219,21 +218,10 @@ impl Traced<'_, '_> {
         };
         Some(failure.harmless())
     }
-
-    /// Returns a place as `file:line:column`.
-    pub(super) fn shown(&self, place: &Place) -> String {
-        match self.files.positions(place) {
-            Some(positions) => {
-                let Position { line, column } = positions.start;
-                format!("{}:{line}:{column}", place.source)
-            }
-            None => place.source.to_string(),
-        }
-    }
 }
 
 /// Returns a finding for people, with excerpts of the files.
-fn shown(files: &ShownFiles, failure: &Finding) -> String {
+fn shown(files: &dyn SourceTexts, failure: &Finding) -> String {
     let failures = [failure.clone()];
-    human::pieces(&Report::new(files, &failures), terminal::stdout()).concat()
+    Report::new(files, &failures).pieces(terminal::stdout()).concat()
 }

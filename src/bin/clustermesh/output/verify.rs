@@ -15,10 +15,12 @@ use clustermesh::proof::verify::{
 };
 use clustermesh::report::table::TextTable;
 use clustermesh::report::width::Width;
+use clustermesh::results::findings::Report;
+use clustermesh::results::findings::markdown::COMMENT;
 use clustermesh::rules::Finding;
 use clustermesh::text;
 
-use super::{Report, ReportFormat, human, terminal};
+use super::{ReportFormat, terminal};
 use crate::files::ShownFiles;
 
 mod expected;
@@ -94,8 +96,8 @@ impl Verified<'_, '_> {
         match format {
             ReportFormat::Human => Ok(self.human()),
             ReportFormat::Json => Ok(json::text(self)?),
-            ReportFormat::Markdown => self.markdown(),
-            format => self.report().text(format),
+            ReportFormat::Markdown => Ok(self.markdown()),
+            format => Ok(format.text(&self.report())?),
         }
     }
 
@@ -127,7 +129,7 @@ impl Verified<'_, '_> {
         text.push_str(&self.unowned_list(width));
         text.push_str(&self.hostilities());
         text.push_str(&self.counterexamples());
-        for piece in human::pieces(&self.report(), width) {
+        for piece in self.report().pieces(width) {
             text.push_str(&piece);
             text.push('\n');
         }
@@ -140,8 +142,8 @@ impl Verified<'_, '_> {
     }
 
     /// The findings, and the table.
-    fn markdown(&self) -> anyhow::Result<String> {
-        let mut text = self.report().text(ReportFormat::Markdown)?;
+    fn markdown(&self) -> String {
+        let mut text = self.report().markdown(COMMENT);
         let Matrix { table, rest } = self.matrix();
         text.push_str(&in_markdown(table));
         let _ = write!(text, "\n{rest}{}", self.summary());
@@ -152,7 +154,7 @@ impl Verified<'_, '_> {
         if let Some(joining) = self.joining {
             text.push_str(&joining.markdown());
         }
-        Ok(text)
+        text
     }
 
     /// The same, aligned for people.

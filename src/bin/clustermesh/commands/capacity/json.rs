@@ -6,6 +6,7 @@ use clustermesh::diagnostic::Severity;
 use clustermesh::joining::{JoinedLoad, Joiner};
 use clustermesh::mesh::AssumedValue;
 use clustermesh::report::json::JsonDocument;
+use clustermesh::results::findings::json::number;
 use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +14,6 @@ use serde_json::Number;
 
 use super::AssumedMeshes;
 use super::joining::JoinOutlook;
-use crate::output::number;
 
 /// The output of `clustermesh capacity --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]

@@ -3,11 +3,12 @@
 use clustermesh::capacity::Cost;
 use clustermesh::diagnostic::Quoted;
 use clustermesh::report::page::{PageForm, ReportPage};
+use clustermesh::results::findings::markdown::COMMENT;
 use clustermesh::{joining, text};
 
 use super::joining::{JoinOutlook, waiting};
 use super::{AssumedMeshes, growth, shown};
-use crate::output::{self, COMMENT};
+use crate::output;
 
 /// The room for a table, in bytes.
 const TABLE: usize = COMMENT / 3;

@@ -13,6 +13,7 @@ use clustermesh::kilo::carry_over::carry_over;
 use clustermesh::kilo::node::annotation;
 use clustermesh::mesh::{Entry, Mesh};
 use clustermesh::name::ClusterName;
+use clustermesh::results::own_files;
 #[cfg(feature = "snapshot")]
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, Levels, Purpose, snapshots};
@@ -29,7 +30,7 @@ use crate::disk::Roots;
 use crate::files::ShownFiles;
 use crate::output::Printer;
 use crate::settings::Settings;
-use crate::{Outcome, clock, disk, input_file, inputs, quotable};
+use crate::{Outcome, clock, disk, input_file, inputs};
 
 /// The keeper of snapshots.
 pub(super) struct Keeper<'a> {
@@ -312,8 +313,8 @@ impl<'a> Keeper<'a> {
         let text = disk::read_text(&self.roots, &self.path(cluster), SIZE_LIMIT)?;
         Ok(match read(cluster, &text) {
             Ok(snapshot) => OldSnapshot::Read(snapshot),
-            Err(_) if !quotable::is_ours(&text) => {
-                OldSnapshot::Unreadable(quotable::WITHHELD.to_owned())
+            Err(_) if !own_files::is_ours(&text) => {
+                OldSnapshot::Unreadable(own_files::WITHHELD.to_owned())
             }
             Err(error) => OldSnapshot::Unreadable(escaped(&error.to_string(), 400)),
         })

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clustermesh::snapshot::Snapshot;
 use clustermesh::snapshot::difference::{Change, NodeDifference, differences, value_change};
 
-use crate::output::line_start;
+use clustermesh::results::findings::concise::line_start;
 
 /// The snapshot that is there.
 pub(super) enum OldSnapshot<T = Snapshot> {

@@ -4,6 +4,8 @@ use clustermesh::agent::applied::removal;
 use clustermesh::agent::inventory::{DriftedPeer, Foreign, Holder, Inventory};
 use clustermesh::diagnostic::escaped;
 use clustermesh::report::json::JsonDocument;
+use clustermesh::results::findings::Report;
+use clustermesh::results::findings::json::{WrittenFinding, findings};
 use clustermesh::rules::refusal::effect;
 use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
@@ -13,7 +15,6 @@ use serde_json::Value;
 use super::state::{
     ClusterState, ClusterStatus, GuardState, GuardStatus, NodeCounts, RenderedFolder,
 };
-use crate::output::{Report, WrittenFinding, written_findings};
 
 /// The longest description of a problem, in characters.
 const PROBLEM: usize = 400;
@@ -166,7 +167,7 @@ struct WrittenNodes<'a> {
 pub(super) fn text(states: &[ClusterStatus], report: &Report) -> serde_json::Result<String> {
     let document = JsonDocument::of(WrittenStatus {
         clusters: states.iter().map(state).collect(),
-        findings: written_findings(report),
+        findings: findings(report),
     });
     document.text()
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clustermesh::config::ceilings::Counted;
 use clustermesh::expectations::{self, Expectations};
+use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::beyond_ceiling;
 

@@ -9,10 +9,10 @@ use clustermesh::name::ClusterName;
 use clustermesh::net::Cidr;
 use clustermesh::place::Place;
 use clustermesh::report::json::JsonDocument;
+use clustermesh::results::findings::json::{WrittenPlace, bare_place, findings, number};
+use clustermesh::results::source_texts::SourceTexts;
 
-use super::super::json::{WrittenPlace, bare_place, findings, number};
 use super::{Compared, remedy, wording};
-use crate::files::ShownFiles;
 
 mod form;
 
@@ -82,7 +82,7 @@ fn cause<'a>(effect: &'a CauseEffect, compared: &'a Compared<'a>) -> WrittenDiff
     }
 }
 
-fn written_place<'a>(it: Option<&'a Place>, files: &ShownFiles) -> Option<WrittenPlace<'a>> {
+fn written_place<'a>(it: Option<&'a Place>, files: &dyn SourceTexts) -> Option<WrittenPlace<'a>> {
     it.map(|it| bare_place(it, "", files))
 }
 

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 
 use clustermesh::changes::TargetChange;
 use clustermesh::report::markdown::{add_alike_rows, add_rows, code, prose};
+use clustermesh::results::findings::markdown as findings;
 use clustermesh::text::{count, first, listed};
 
 use super::alike::{Arrow, folded, grouped};
 use super::{Compared, graph, remedy, wording};
-use crate::output::markdown as findings;
 
 /// The largest number of targets of a cause that are shown.
 const TARGETS: usize = 5;

@@ -11,12 +11,12 @@ use clustermesh::mesh::State;
 use clustermesh::name::ClusterName;
 use clustermesh::net::{Cidr, without};
 use clustermesh::place::Place;
+use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules;
 use clustermesh::text::{count, first, listed};
 use clustermesh::wireguard::Endpoint;
 
 use super::Compared;
-use crate::files::ShownFiles;
 
 mod help;
 mod reason;
@@ -234,7 +234,7 @@ fn readdressed(node: &str, from: &[Cidr], to: &[Cidr]) -> String {
 }
 
 /// Returns a file and a line.
-fn line(place: &Place, files: &ShownFiles) -> String {
+fn line(place: &Place, files: &dyn SourceTexts) -> String {
     let file = name(&place.source);
     match files.positions(place) {
         Some(positions) => format!("{file}:{}", positions.start.line),

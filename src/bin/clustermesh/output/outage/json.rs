@@ -3,12 +3,12 @@
 use clustermesh::mesh::AddressClass;
 use clustermesh::outage::{Harm, LostPaths, OutageObstacle, OutageReport, Survey};
 use clustermesh::report::json::JsonDocument;
+use clustermesh::results::findings::json::each;
 use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{LossProof, NextRender, PartsLoss, TriedLosses};
-use crate::output::json::each;
 
 /// The output of `clustermesh outage --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]

@@ -9,6 +9,8 @@ use clustermesh::packet::Step;
 use clustermesh::packet::messages::DELIVERED;
 use clustermesh::packet::trace::NamedEnd;
 use clustermesh::report::json::JsonDocument;
+use clustermesh::results::findings::json::{WrittenPlace, place};
+use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules::Finding;
 use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
@@ -16,8 +18,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Leg, NoPacket, TraceAnswer, Traced};
-use crate::files::ShownFiles;
-use crate::output::json::{WrittenPlace, place};
 
 /// The verdict about a packet that is delivered, and its answer too.
 const VERDICT_DELIVERED: &str = "delivered";
@@ -170,7 +170,7 @@ fn answered<T>(
     match answer {
         TraceAnswer::Packet(traced) => written(traced, line, write),
         TraceAnswer::NoPacket(NoPacket { files, finding }) => {
-            write(concluded(Some(finding), files, line))
+            write(concluded(Some(finding), *files, line))
         }
     }
 }
@@ -191,7 +191,7 @@ fn written<T>(traced: &Traced, line: Option<usize>, write: impl FnOnce(WrittenTr
 /// Returns the object with its verdict, without a path.
 fn concluded<'a>(
     failure: Option<&'a Finding>,
-    files: &ShownFiles,
+    files: &dyn SourceTexts,
     line: Option<usize>,
 ) -> WrittenTrace<'a> {
     let labels = failure.into_iter().flat_map(|it| &it.labels);

@@ -6,6 +6,7 @@ use clustermesh::agent::fabric::SiteId;
 use clustermesh::diagnostic::escaped;
 use clustermesh::packet::trace::{End, NamedEnd, Trace};
 use clustermesh::proof::messages::expectation::name;
+use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::text;
 
 use super::Verified;
@@ -28,7 +29,7 @@ impl<'f> Verified<'_, 'f> {
         let mut text = String::new();
         for (check, traced) in broken.iter().take(FOLLOWED) {
             let name = escaped(&name(check.expectation), NAMED);
-            let place = traced.shown(&check.expectation.place);
+            let place = self.files.shown_place(&check.expectation.place);
             let _ = writeln!(text, "{name} ({place}) fails for this packet:");
             for line in traced.ways().lines() {
                 let _ = writeln!(text, "{}", format!("  {line}").trim_end());

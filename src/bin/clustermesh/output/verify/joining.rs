@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use clustermesh::joining::{self, Joiner};
 
 use super::{Matrix, Verified, in_markdown};
-use crate::output::{human, markdown};
 use clustermesh::report::width::Width;
+use clustermesh::results::findings::markdown;
 
 /// The largest size of the findings in Markdown, in bytes.
 const FINDINGS: usize = 10_000;
@@ -29,7 +29,7 @@ impl JoinVerification<'_, '_> {
             let names = joining::listed(self.joiners);
             let heading = width.wrapped(0, &format!("With {names} joined:"));
             let _ = write!(text, "\n{heading}\n\n{}", verified.aligned());
-            for piece in human::pieces(&verified.report(), width) {
+            for piece in verified.report().pieces(width) {
                 text.push_str(&piece);
                 text.push('\n');
             }

@@ -12,12 +12,12 @@ use clustermesh::packet::premise::Premise;
 use clustermesh::proof::expectation::Check;
 use clustermesh::proof::verify::{Assumption, Failure, Pairing, SinglePoint, Tally};
 use clustermesh::report::json::JsonDocument;
+use clustermesh::results::findings::json::{WrittenFinding, each, findings};
 use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Verified, services};
-use crate::output::json::{WrittenFinding, each, written};
 
 mod expected;
 mod hostile;
@@ -205,7 +205,6 @@ struct WrittenNode {
 pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
     let verification = verified.verification;
     let report = verified.report();
-    let findings = report.findings.iter();
     let written = WrittenVerification {
         holds: verified.holds(),
         total: tally(&verification.total()),
@@ -224,7 +223,7 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         expectations: expected::written(verified)?,
         services: verified.written_services(),
         hostile: hostile::written(verified),
-        findings: findings.map(|it| written(it, report.files)).collect(),
+        findings: findings(&report),
         joining: verified.joining.and_then(joining::written).transpose()?,
         waiting: verified.joining.map_or(&[], |it| it.waiting),
     };

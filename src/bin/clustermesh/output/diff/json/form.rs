@@ -1,12 +1,11 @@
 //! The form of the object.
 
 use clustermesh::changes::{Grade, PathCounts, PeerCounts};
+use clustermesh::results::findings::json::{WrittenFinding, WrittenPlace};
 use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Number;
-
-use crate::output::json::{WrittenFinding, WrittenPlace};
 
 /// The output of `clustermesh diff --output json`. Later versions may add fields, kinds of causes and
 /// kinds of reasons.

@@ -4,12 +4,12 @@ use clustermesh::diagnostic::escaped;
 use clustermesh::expectations::Expected;
 use clustermesh::proof::expectation::Check;
 use clustermesh::report::json::JsonDocument;
+use clustermesh::results::findings::json::{WrittenPlace, bare_place};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{NAMED, Verified, WrittenNode, each};
-use crate::output::json::{WrittenPlace, bare_place};
 use crate::output::trace::{WrittenTrace, value};
 
 /// The result of an expectation.

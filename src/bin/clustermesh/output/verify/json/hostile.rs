@@ -10,12 +10,12 @@ use clustermesh::proof::hostile::{
     Exposure, Hold, Hostile, Onward, OnwardKind, OpenWay, RelayedSource, WhoseKind,
 };
 use clustermesh::proof::messages::hostile::{far_end, owners};
+use clustermesh::results::findings::json::{WrittenPlace, bare_place};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{NAMED, Verified, each};
-use crate::output::json::{WrittenPlace, bare_place};
 
 /// The powers of an attacker with root in one cluster over the others.
 #[derive(JsonSchema, Serialize)]

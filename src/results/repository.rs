@@ -1,24 +1,17 @@
 //! Repositories: what files are called by those who see the whole of one.
 
-use std::env;
 use std::path::{Component, Path, PathBuf};
 
-use crate::settings::WorkingRepository;
-
 /// The repository that we run in, and where in it.
-pub(super) struct Repository {
+pub struct Repository {
     root: PathBuf,
     here: PathBuf,
 }
 
 impl Repository {
-    /// Returns the repository around the working folder. Outside of one, it is the folder itself.
-    pub(super) fn around() -> Self {
-        let here = env::current_dir().unwrap_or_default();
-        Self {
-            root: WorkingRepository::default().repository().unwrap_or_else(|| here.clone()),
-            here,
-        }
+    /// Returns a repository with this root, in one of whose folders we are.
+    pub fn new(root: PathBuf, here: PathBuf) -> Self {
+        Self { root, here }
     }
 
     /// Returns a file, called as we call it, as seen from the root, with slashes; a file of

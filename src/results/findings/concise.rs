@@ -2,11 +2,9 @@
 
 use std::fmt::Write as _;
 
-use clustermesh::document::Position;
-
+use super::Report;
 use super::entry::ReportEntry;
 use super::wording::title;
-use super::{Report, line_start};
 
 /// Returns the lines.
 pub(super) fn text(report: &Report) -> String {
@@ -18,16 +16,20 @@ pub(super) fn text(report: &Report) -> String {
 pub(super) fn line(report: &Report, entry: &ReportEntry) -> String {
     let mut line = String::new();
     let finding = entry.finding;
-    let place = finding.labels.first().map(|label| &label.place);
-    if let Some(place) = place {
-        line.push_str(&line_start(&place.source));
-        if let Some(positions) = report.files.positions(place) {
-            let Position { line: row, column } = positions.start;
-            let _ = write!(line, ":{row}:{column}");
-        }
-        line.push_str(": ");
+    if let Some(label) = finding.labels.first() {
+        let place = line_start(&report.files.shown_place(&label.place));
+        let _ = write!(line, "{place}: ");
     }
     let (severity, rule) = (finding.severity, finding.rule.name());
     let _ = write!(line, "{severity}[{rule}] {}", title(entry));
     line
+}
+
+/// Returns a foreign text that begins a line, such that no runner of a CI job takes the line for a
+/// command.
+pub fn line_start(text: &str) -> String {
+    match text.trim_start().strip_prefix("::") {
+        Some(rest) => format!("\\u{{3a}}:{rest}"),
+        None => text.to_owned(),
+    }
 }

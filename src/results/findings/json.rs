@@ -1,22 +1,22 @@
 //! Findings as an object for programs, in a form of its own that is versioned.
 
-use clustermesh::diagnostic::{Label, Severity};
-use clustermesh::place::Place;
-use clustermesh::report::json::JsonDocument;
-use clustermesh::rules::Finding;
-use clustermesh::schema::ExampleFile;
+use crate::diagnostic::{Label, Severity};
+use crate::place::Place;
+use crate::report::json::JsonDocument;
+use crate::rules::Finding;
+use crate::schema::ExampleFile;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Number, Value, json};
 
 use super::{Report, excerpt};
-use crate::files::ShownFiles;
+use crate::results::source_texts::SourceTexts;
 
 /// The output of `clustermesh validate --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Report", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct WrittenReport<'a> {
+pub struct WrittenReport<'a> {
     /// The number of findings of each severity.
     summary: Summary,
     /// The findings, in the order in which they are reported.
@@ -37,7 +37,7 @@ struct Summary {
 /// A problem, or something worth knowing.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct WrittenFinding<'a> {
+pub struct WrittenFinding<'a> {
     /// The name of the rule; `clustermesh explain RULE` explains it.
     #[schemars(example = &"missing-endpoint")]
     rule: &'static str,
@@ -88,7 +88,7 @@ struct WrittenSubject<'a> {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Place", transform = whole_range)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenPlace<'a> {
+pub struct WrittenPlace<'a> {
     /// The path of the file, as given.
     #[schemars(example = &"mesh.yaml")]
     file: &'a str,
@@ -132,26 +132,25 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
         let findings = report.findings.iter();
         findings.filter(|it| it.severity == severity).count()
     };
-    let findings = report.findings.iter();
     let document = JsonDocument::of(WrittenReport {
         summary: Summary {
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
             notices: count(Severity::Notice),
         },
-        findings: findings.map(|it| written(it, report.files)).collect(),
+        findings: findings(report),
     });
     document.text()
 }
 
 /// Returns the findings of a report, for an object that has more than them.
-pub(crate) fn findings<'a>(report: &'a Report) -> Vec<WrittenFinding<'a>> {
+pub fn findings<'a>(report: &'a Report) -> Vec<WrittenFinding<'a>> {
     let findings = report.findings.iter();
     findings.map(|it| written(it, report.files)).collect()
 }
 
 /// Returns a finding with its lines and columns.
-pub(super) fn written<'a>(finding: &'a Finding, files: &ShownFiles) -> WrittenFinding<'a> {
+pub fn written<'a>(finding: &'a Finding, files: &dyn SourceTexts) -> WrittenFinding<'a> {
     WrittenFinding {
         rule: finding.rule.name(),
         aliases: finding.rule.aliases,
@@ -174,7 +173,7 @@ pub(super) fn written<'a>(finding: &'a Finding, files: &ShownFiles) -> WrittenFi
 }
 
 /// Writes each item of a list.
-pub(super) fn each<'a, T: 'a, U>(
+pub fn each<'a, T: 'a, U>(
     all: impl IntoIterator<Item = &'a T>,
     write: impl Fn(&'a T) -> U,
 ) -> Vec<U> {
@@ -182,7 +181,7 @@ pub(super) fn each<'a, T: 'a, U>(
 }
 
 /// Returns a number without a fraction where it has none, and else to the microsecond.
-pub(crate) fn number(value: f64) -> Number {
+pub fn number(value: f64) -> Number {
     let rounded = (value * 1e6).round() / 1e6;
     let text = format!("{rounded}");
     // Values that JSON cannot represent, such as infinity, are omitted.
@@ -196,15 +195,16 @@ fn whole_range(schema: &mut Schema) {
     schema.insert("dependentRequired".to_owned(), Value::Object(together.into_iter().collect()));
 }
 
-pub(super) fn place<'a>(label: &'a Label, files: &ShownFiles) -> WrittenPlace<'a> {
+/// Returns the place of a label.
+pub fn place<'a>(label: &'a Label, files: &dyn SourceTexts) -> WrittenPlace<'a> {
     bare_place(&label.place, &label.text, files)
 }
 
 /// Returns a place that needs no finding.
-pub(super) fn bare_place<'a>(
+pub fn bare_place<'a>(
     place: &'a Place,
     label: &'a str,
-    files: &ShownFiles,
+    files: &dyn SourceTexts,
 ) -> WrittenPlace<'a> {
     let range = files.positions(place).map(|positions| WrittenRange {
         line: positions.start.line,

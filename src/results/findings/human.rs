@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use annotate_snippets::{Group, Level, Origin, Renderer, Title};
 
-use clustermesh::diagnostic::{Finding, Label};
+use crate::diagnostic::{Finding, Label};
 
 use super::Report;
 use super::entry::ReportEntry;
 use super::excerpt::{excerpts, level, snippets};
 use super::wording::title;
-use crate::files::ShownFiles;
-use clustermesh::report::width::Width;
+use crate::report::width::Width;
+use crate::results::source_texts::SourceTexts;
 
 /// The number of findings of one kind that are printed in full.
 const SHOWN_ALIKE: usize = 3;
@@ -80,7 +80,7 @@ fn help<'e>(entries: &[&'e ReportEntry]) -> Option<&'e str> {
 }
 
 struct FindingPrinter<'a> {
-    files: &'a ShownFiles,
+    files: &'a dyn SourceTexts,
     width: Width,
 }
 
@@ -150,7 +150,7 @@ impl FindingPrinter<'_> {
 }
 
 /// Returns where something is that is not shown.
-fn origin(files: &ShownFiles, label: &Label) -> Origin<'static> {
+fn origin(files: &dyn SourceTexts, label: &Label) -> Origin<'static> {
     let origin = Origin::path(label.place.source.to_string());
     match files.positions(&label.place) {
         Some(positions) => origin.line(positions.start.line).char_column(positions.start.column),

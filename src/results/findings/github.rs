@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clustermesh::diagnostic::Severity;
+use crate::diagnostic::Severity;
 
 use super::entry::{ReportEntry, at_most, select};
 use super::repository_place::{RepositoryPlace, RepositoryPlaces};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use clustermesh::diagnostic::{Severity, escaped};
-use clustermesh::rules::{Finding, Rule};
-use clustermesh::text;
+use crate::diagnostic::{Severity, escaped};
+use crate::rules::{Finding, Rule};
+use crate::text;
 
 use super::entry::ReportEntry;
 

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::iter;
 use std::ops::Range;
 
+use crate::diagnostic::{Label, Severity, escaped, is_command, is_deceptive};
+use crate::place::Place;
 use annotate_snippets::{Annotation, AnnotationKind, Level, Snippet};
-use clustermesh::diagnostic::{Label, Severity, escaped, is_command, is_deceptive};
-use clustermesh::place::Place;
 
-use crate::files::ShownFiles;
+use crate::results::source_texts::SourceTexts;
 
 /// The number of places of a finding that are shown.
 const SHOWN: usize = 4;
@@ -33,15 +33,15 @@ pub(super) struct Excerpt<'a> {
 }
 
 /// Looks up the first labels whose file is at hand.
-pub(super) fn excerpts<'a>(files: &'a ShownFiles, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
+pub(super) fn excerpts<'a>(files: &'a dyn SourceTexts, labels: &'a [Label]) -> Vec<Excerpt<'a>> {
     labels
         .iter()
         .filter_map(|Label { place, text }| {
-            let (source, shown) = files.shown(&place.source)?;
+            let file = files.get(&place.source)?;
             Some(Excerpt {
-                name: &source.name,
-                text: shown,
-                span: source.locate(place)?,
+                name: &file.source().name,
+                text: file.text()?,
+                span: file.source().locate(place)?,
                 label: text,
             })
         })
@@ -50,9 +50,10 @@ pub(super) fn excerpts<'a>(files: &'a ShownFiles, labels: &'a [Label]) -> Vec<Ex
 }
 
 /// Returns the first line of a place as it may be shown; of a long line, the part around the place.
-pub(super) fn line(files: &ShownFiles, place: &Place) -> Option<String> {
-    let (source, text) = files.shown(&place.source)?;
-    let start = source.locate(place)?.start;
+pub(super) fn line(files: &dyn SourceTexts, place: &Place) -> Option<String> {
+    let file = files.get(&place.source)?;
+    let text = file.text()?;
+    let start = file.source().locate(place)?.start;
     // A line can be as long as its file, and a file can have a finding for each node.
     let first = boundary(text, start.saturating_sub(4 * LINE));
     let last = boundary(text, start.saturating_add(4 * LINE).min(text.len()));

@@ -1,6 +1,6 @@
 //! Findings as a Code Quality report, which GitLab shows in merge requests.
 
-use clustermesh::diagnostic::{Severity, plain_json};
+use crate::diagnostic::{Severity, plain_json};
 use serde::Serialize;
 
 use super::entry::ReportEntry;

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use clustermesh::diagnostic::Label;
-use clustermesh::document::{Position, Source, TreeNode, TreeValue};
-use clustermesh::place::Place;
-use clustermesh::rules::Finding;
+use crate::diagnostic::Label;
+use crate::document::{Position, Source, TreeNode, TreeValue};
+use crate::place::Place;
+use crate::rules::Finding;
 
-use super::repository::Repository;
-use crate::files::ShownFiles;
+use crate::results::repository::Repository;
+use crate::results::source_texts::SourceTexts;
 
 /// The name for a file without a name.
 const NAMELESS: &str = "mesh.yaml";
@@ -25,14 +25,14 @@ pub(super) struct RepositoryPlace<'a> {
 
 /// The places of findings in a repository.
 pub(super) struct RepositoryPlaces<'a> {
-    files: &'a ShownFiles,
+    files: &'a dyn SourceTexts,
     repository: Repository,
 }
 
 impl<'a> RepositoryPlaces<'a> {
     /// Returns the places in these files.
-    pub(super) fn new(files: &'a ShownFiles) -> Self {
-        Self { files, repository: Repository::around() }
+    pub(super) fn new(files: &'a dyn SourceTexts) -> Self {
+        Self { files, repository: files.repository() }
     }
 
     /// Returns where a finding is first of all. One about a cluster as a whole is where a mesh
@@ -44,8 +44,8 @@ impl<'a> RepositoryPlaces<'a> {
         if let Some(place) = self.entry(finding.cluster.as_deref()) {
             return self.place(&place, "");
         }
-        let file = self.files.read().next();
-        let name = file.map_or(NAMELESS, |source| &source.name);
+        let files = self.files.read();
+        let name = files.first().map_or(NAMELESS, |source| &source.name);
         RepositoryPlace { path: self.repository.path(name), positions: None, label: "" }
     }
 
@@ -69,8 +69,7 @@ impl<'a> RepositoryPlaces<'a> {
     /// Returns where a mesh names a cluster.
     fn entry(&self, cluster: Option<&str>) -> Option<Place> {
         let cluster = cluster?;
-        let mut sources = self.files.read();
-        sources.find_map(|source| entry(source, cluster))
+        self.files.read().into_iter().find_map(|source| entry(source, cluster))
     }
 }
 

@@ -4,16 +4,16 @@
 //! a `.env`. Of such a file only the place of a problem is shown: no line, no value, no message of a
 //! parser.
 
-use clustermesh::diagnostic::Quotes;
-use clustermesh::rules::Finding;
-use clustermesh::snapshot::API_VERSION;
-use clustermesh::yaml;
+use crate::diagnostic::Quotes;
+use crate::rules::Finding;
+use crate::snapshot::API_VERSION;
+use crate::yaml;
 
 /// The versions of our files; each is in a line of its file.
 const API_VERSIONS: [&str; 2] = ["kilo.squat.ai/v1alpha1", API_VERSION];
 
 /// The message that replaces a problem of a file that is not quoted.
-pub(crate) const WITHHELD: &str = "`apiVersion` is missing or unknown, so details are hidden";
+pub const WITHHELD: &str = "`apiVersion` is missing or unknown, so details are hidden";
 
 /// The remedy for a mesh or a config that is not quoted.
 const HOW_TO_SHOW: &str = "begin a mesh with the lines `apiVersion: kilo.squat.ai/v1alpha1` and \
@@ -21,7 +21,7 @@ const HOW_TO_SHOW: &str = "begin a mesh with the lines `apiVersion: kilo.squat.a
 
 /// Returns the remedy for a finding about a file that is not quoted. That of a snapshot names only the
 /// cluster.
-pub(crate) fn remedy(finding: &Finding) -> Option<String> {
+pub fn remedy(finding: &Finding) -> Option<String> {
     match (finding.quotes, &finding.cluster) {
         (Quotes::FileExceptHelp | Quotes::Nothing, _) => finding.help.clone(),
         (Quotes::File, None) => Some(HOW_TO_SHOW.to_owned()),
@@ -31,13 +31,13 @@ pub(crate) fn remedy(finding: &Finding) -> Option<String> {
 
 /// Returns whether a file has one of our formats: it has a line with one of our versions, as YAML
 /// or JSON write it.
-pub(crate) fn is_ours(text: &str) -> bool {
+pub fn is_ours(text: &str) -> bool {
     // No text of YAML or JSON has such a character, but the environment of a process does.
     !text.contains('\0') && text.lines().any(has_version)
 }
 
 /// Returns whether clustermesh wrote a file of the rendered tree.
-pub(crate) fn is_rendered(text: &str) -> bool {
+pub fn is_rendered(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}');
     text.lines().next() == Some(yaml::HEADER) || is_ours(text)
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use clustermesh::diagnostic::{Severity, escaped, plain_json};
-use clustermesh::rules::{Finding, QUESTIONS, Rule, page_of};
+use crate::diagnostic::{Severity, escaped, plain_json};
+use crate::rules::{Finding, QUESTIONS, Rule, page_of};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::entry::{ReportEntry, at_most, select};
@@ -195,11 +195,31 @@ fn uri(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clustermesh::rules;
+    use crate::rules;
     use serde_json::Value;
 
     use super::*;
-    use crate::files::ShownFiles;
+    use crate::document::Source;
+    use crate::results::repository::Repository;
+    use crate::results::shown_source::ShownSource;
+    use crate::results::source_texts::SourceTexts;
+
+    /// No files.
+    struct NoTexts;
+
+    impl SourceTexts for NoTexts {
+        fn get(&self, _: &str) -> Option<&ShownSource> {
+            None
+        }
+
+        fn read(&self) -> Vec<&Source> {
+            Vec::new()
+        }
+
+        fn repository(&self) -> Repository {
+            Repository::new("/".into(), "/".into())
+        }
+    }
 
     fn finding(number: usize, rule: &'static Rule) -> Finding {
         Finding {
@@ -215,8 +235,7 @@ mod tests {
         let error = rules::find("unknown-field")[0];
         let mut findings: Vec<Finding> = (0..=RESULTS).map(|it| finding(it, warning)).collect();
         findings.push(finding(0, error));
-        let files = ShownFiles::new(Vec::new());
-        let report = Report::new(&files, &findings);
+        let report = Report::new(&NoTexts, &findings);
         let log: Value = serde_json::from_str(&text(&report).unwrap()).unwrap();
         let run = &log["runs"][0];
         assert_eq!(run["results"].as_array().unwrap().len(), RESULTS);

@@ -4,9 +4,9 @@
 
 use std::fmt::Write as _;
 
-use clustermesh::diagnostic::Severity;
-use clustermesh::report::markdown::code;
-use clustermesh::text;
+use crate::diagnostic::Severity;
+use crate::report::markdown::code;
+use crate::text;
 
 use super::Report;
 use super::entry::{ReportEntry, select};
@@ -15,7 +15,7 @@ use super::wording::{counts, title};
 
 /// The largest size of a comment, in bytes: GitHub accepts 65,536 characters, and the caller may add
 /// some.
-pub(crate) const COMMENT: usize = 60_000;
+pub const COMMENT: usize = 60_000;
 
 /// The number of findings of a severity that are shown unfolded.
 const OPEN: usize = 10;
@@ -31,7 +31,7 @@ pub(super) fn text(report: &Report, limit: usize) -> String {
 }
 
 /// Returns the findings without a heading.
-pub(super) fn lists(report: &Report, limit: usize) -> String {
+pub fn lists(report: &Report, limit: usize) -> String {
     let places = RepositoryPlaces::new(report.files);
     let entries = report.entries();
     let mut page = String::new();

@@ -3,11 +3,10 @@
 
 use std::fmt::Write as _;
 
-use clustermesh::diagnostic::escaped;
+use crate::diagnostic::{Finding, escaped};
 
 use super::entry::{ReportEntry, select};
 use super::{Report, concise, wording};
-use crate::threshold::Threshold;
 
 /// The most bytes of a failure.
 const LIMIT: usize = 8 << 10;
@@ -23,12 +22,12 @@ const LINE: usize = 1000;
 
 /// Returns why nothing is delivered: the most severe findings, each with what to do, and how many
 /// more there are.
-pub(crate) fn refusal(report: &Report, threshold: Threshold) -> String {
+pub fn refusal(report: &Report, fails: impl Fn(&Finding) -> bool) -> String {
     let entries = report.entries();
     let all: Vec<&ReportEntry> = entries.iter().collect();
     let (mut room, mut others) = (LIMIT - END, 0);
     let selection = select(&all, |entry| {
-        others += usize::from(!threshold.fails([entry.finding]));
+        others += usize::from(!fails(entry.finding));
         let lines = lines(report, entry, None);
         let fits = lines.len() <= room && others <= OTHERS;
         room = room.saturating_sub(lines.len());
@@ -50,8 +49,8 @@ pub(crate) fn refusal(report: &Report, threshold: Threshold) -> String {
 }
 
 /// Returns why it could not be done.
-pub(crate) fn failure(error: &anyhow::Error) -> String {
-    bounded(format!("error: {}\n", escaped(&format!("{error:#}"), LIMIT)))
+pub fn failure(error: &str) -> String {
+    bounded(format!("error: {}\n", escaped(error, LIMIT)))
 }
 
 /// Returns the lines of an entry; its help only if the next one has another.

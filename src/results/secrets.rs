@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use clustermesh::diagnostic::escaped;
+use crate::diagnostic::escaped;
 
 /// The endings of keys whose values are secrets, in small letters and digits only.
 const KEYS: [&str; 7] =
@@ -24,13 +24,13 @@ const PEM: (&str, &str, &str) = ("-----BEGIN", "PRIVATE KEY", "-----END");
 
 /// The secrets of a text.
 #[derive(Debug, Default)]
-pub(crate) struct Secrets {
+pub(super) struct Secrets {
     spans: Vec<Range<usize>>,
 }
 
 impl Secrets {
     /// Finds the secrets of a text: of a YAML or JSON file, or of something like it.
-    pub(crate) fn find(text: &str) -> Self {
+    pub(super) fn find(text: &str) -> Self {
         let mut spans = private_keys(text);
         let mut start = 0;
         for line in text.split_inclusive('\n') {
@@ -46,13 +46,13 @@ impl Secrets {
     }
 
     /// Returns whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
     /// Returns the text with every secret replaced by a text of the same length, so that all spans
     /// stay valid.
-    pub(crate) fn masked(&self, text: &str) -> String {
+    pub(super) fn masked(&self, text: &str) -> String {
         let mut is_secret = vec![false; text.len()];
         for span in &self.spans {
             if let Some(bytes) = is_secret.get_mut(span.clone()) {
@@ -72,7 +72,7 @@ impl Secrets {
     }
 
     /// Returns a message about a place in the text without the secrets there.
-    pub(crate) fn strike(&self, text: &str, place: &Range<usize>, message: &str) -> String {
+    pub(super) fn strike(&self, text: &str, place: &Range<usize>, message: &str) -> String {
         let mut struck = message.to_owned();
         let here = lines_of(text, place);
         for secret in self
@@ -204,12 +204,12 @@ fn private_keys(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Returns whether a text has a private key in PEM.
-pub(crate) fn has_private_key(text: &str) -> bool {
+pub(super) fn has_private_key(text: &str) -> bool {
     !private_keys(text).is_empty()
 }
 
 /// Returns a message without private keys in PEM.
-pub(crate) fn without_private_keys(message: &str) -> String {
+pub(super) fn without_private_keys(message: &str) -> String {
     let mut struck = message.to_owned();
     for span in private_keys(message).into_iter().rev() {
         struck.replace_range(span, WITHHELD);

@@ -4,12 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use clustermesh::diagnostic::Severity;
-use clustermesh::report::json::JsonDocument;
-use clustermesh::rules::Finding;
+use crate::diagnostic::Severity;
+use crate::report::json::JsonDocument;
+use crate::rules::Finding;
 use serde::Serialize;
-
-use super::ReportFormat;
 
 /// The findings of a rule with the same severity.
 #[derive(Serialize)]
@@ -21,22 +19,30 @@ struct Row {
 
 /// All of them.
 #[derive(Serialize)]
-struct Statistics {
+pub struct Statistics {
     rules: Vec<Row>,
 }
 
-/// Returns the counts as JSON, or as a table.
-pub(super) fn text(findings: &[Finding], format: ReportFormat) -> anyhow::Result<String> {
-    let counts = counts(findings);
-    if format == ReportFormat::Json {
-        return Ok(JsonDocument::named("Statistics", Statistics { rules: counts }).text()?);
+impl Statistics {
+    pub(super) fn count(findings: &[Finding]) -> Self {
+        Self { rules: counts(findings) }
     }
-    let width = counts.iter().map(|it| it.count.to_string().len()).max().unwrap_or_default();
-    let mut text = String::new();
-    for Row { rule, severity, count } in &counts {
-        let _ = writeln!(text, "{count:width$}  {severity:<7}  {rule}");
+
+    /// Returns a JSON document.
+    pub fn json(&self) -> serde_json::Result<String> {
+        JsonDocument::named("Statistics", self).text()
     }
-    Ok(text)
+
+    /// Returns a table for people.
+    pub fn human(&self) -> String {
+        let digits = |it: &Row| it.count.to_string().len();
+        let width = self.rules.iter().map(digits).max().unwrap_or_default();
+        let mut text = String::new();
+        for Row { rule, severity, count } in &self.rules {
+            let _ = writeln!(text, "{count:width$}  {severity:<7}  {rule}");
+        }
+        text
+    }
 }
 
 fn counts(findings: &[Finding]) -> Vec<Row> {

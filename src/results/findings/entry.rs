@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use clustermesh::diagnostic::{FindingCause, Severity};
-use clustermesh::rules::Finding;
+use crate::diagnostic::{FindingCause, Severity};
+use crate::rules::Finding;
 
 /// A finding, and those that follow from it.
 pub(super) struct ReportEntry<'f> {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use clustermesh::place::Pointer;
-use clustermesh::rules::Finding;
+use crate::place::Pointer;
+use crate::rules::Finding;
 use sha2::{Digest as _, Sha256};
 
 use super::repository_place::RepositoryPlace;

@@ -1,0 +1,52 @@
+//! Formats: the forms of results that people choose.
+
+use clap::ValueEnum;
+use clustermesh::results::findings::Report;
+use clustermesh::results::findings::markdown::COMMENT;
+
+use super::terminal;
+
+/// The format of findings.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// Text for people, with excerpts of the files
+    Human,
+    /// One line per finding: `file:line:column: severity[rule] message`
+    Concise,
+    /// JSON
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Annotations and job summary for GitHub Actions
+    Github,
+    /// Code Quality report for GitLab
+    Gitlab,
+    /// Markdown, for a comment on a pull request
+    Markdown,
+}
+
+/// The format of a table.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// Text for people
+    Human,
+    /// JSON
+    Json,
+    /// Markdown, for a comment on a pull request
+    Markdown,
+}
+
+impl ReportFormat {
+    /// Returns a report in this format; in colours only for a person.
+    pub(crate) fn text(self, report: &Report) -> serde_json::Result<String> {
+        Ok(match self {
+            Self::Human => report.human(terminal::stdout()),
+            Self::Concise => report.concise(),
+            Self::Json => report.json()?,
+            Self::Sarif => report.sarif()?,
+            Self::Github => report.github(),
+            Self::Gitlab => report.gitlab()?,
+            Self::Markdown => report.markdown(COMMENT),
+        })
+    }
+}

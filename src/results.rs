@@ -1,0 +1,12 @@
+//! Results of commands: values that they computed, and their forms for people, in Markdown and in JSON.
+//!
+//! A command reads and computes; a result borrows from what it read. The texts of files come through
+//! [`source_texts::SourceTexts`], which decides what of them may be quoted.
+
+pub mod findings;
+pub mod own_files;
+mod presentable;
+pub mod repository;
+mod secrets;
+pub mod shown_source;
+pub mod source_texts;
