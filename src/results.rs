@@ -4,9 +4,11 @@
 //! [`source_texts::SourceTexts`], which decides what of them may be quoted.
 
 pub mod findings;
+pub mod forms;
 pub mod own_files;
 mod presentable;
 pub mod repository;
 mod secrets;
 pub mod shown_source;
 pub mod source_texts;
+pub mod trace;

@@ -98,7 +98,10 @@ const MODULES: &[(&str, &str)] = &[
     ),
     // Results
     ("report", "text diagnostic schema"),
-    ("results", "text place diagnostic schema yaml document snapshot rules report"),
+    (
+        "results",
+        "text name place diagnostic schema yaml document mesh snapshot agent packet rules report",
+    ),
     (
         "graph",
         "text name net diagnostic schema mesh kilo membership fleet plan agent proof rules report",

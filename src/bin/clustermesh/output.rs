@@ -10,7 +10,9 @@ use anstream::{AutoStream, ColorChoice};
 use clustermesh::diagnostic::{Finding, escaped};
 use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
+use clustermesh::report::page::PageForm;
 use clustermesh::results::findings::{self, Report};
+use clustermesh::results::forms::ResultForms;
 use clustermesh::text;
 
 use crate::Outcome;
@@ -30,7 +32,6 @@ mod source_texts;
 mod step_summary;
 mod summary;
 pub(crate) mod terminal;
-mod trace;
 mod verify;
 
 pub(crate) use checked::CheckedCounts;
@@ -39,7 +40,6 @@ pub(crate) use diff::difference;
 pub(crate) use diff::{Compared, DiffFormat, WrittenDiff};
 pub(crate) use format::{ReportFormat, TableFormat};
 pub(crate) use outage::{LossProof, NextRender, PartsLoss, TriedLosses, WrittenOutage};
-pub(crate) use trace::{NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced, WrittenTrace};
 pub(crate) use verify::{JoinVerification, ProvedService, Verified, WrittenVerification};
 
 /// Describes the clusters whose entries keep all addresses of their nodes.
@@ -186,6 +186,22 @@ impl Printer {
             return text.to_owned();
         }
         anstream::adapter::strip_str(text).to_string()
+    }
+
+    /// Prints the result of a command.
+    pub(crate) fn finish(
+        &mut self,
+        result: &impl ResultForms,
+        format: TableFormat,
+    ) -> anyhow::Result<()> {
+        match format {
+            TableFormat::Human => {
+                self.result(&result.page(PageForm::Terminal(terminal::stdout())))?;
+            }
+            TableFormat::Json => self.print(&result.json()?)?,
+            TableFormat::Markdown => self.print(&result.page(PageForm::Markdown))?,
+        }
+        Ok(())
     }
 
     /// Prints a result for a person, or one for a program.

@@ -58,7 +58,7 @@ pub struct WrittenFinding<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<WrittenCause<'a>>,
     /// The places, the most important one first.
-    places: Vec<WrittenPlace<'a>>,
+    places: Vec<WrittenPlace>,
 }
 
 /// The finding that causes another one.
@@ -88,10 +88,10 @@ struct WrittenSubject<'a> {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Place", transform = whole_range)]
 #[serde(rename_all = "camelCase")]
-pub struct WrittenPlace<'a> {
+pub struct WrittenPlace {
     /// The path of the file, as given.
     #[schemars(example = &"mesh.yaml")]
-    file: &'a str,
+    file: String,
     /// The number of the document in the file, if it is not the first, and a JSON pointer.
     #[schemars(example = &"/spec/clusters/0/podCIDRs/0")]
     pointer: String,
@@ -99,8 +99,8 @@ pub struct WrittenPlace<'a> {
     range: Option<WrittenRange>,
     /// A remark about this place.
     #[schemars(example = &"first here")]
-    #[serde(skip_serializing_if = "str::is_empty")]
-    label: &'a str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    label: String,
     /// The first line, without its secrets, or its part around the place if it is long. Missing if the file is not one of
     /// clustermesh.
     #[schemars(example = &"  - 10.42.0.0/16")]
@@ -124,6 +124,15 @@ struct WrittenRange {
     /// The column after the last character.
     #[schemars(range(min = 1))]
     end_column: usize,
+}
+
+impl WrittenPlace {
+    /// Returns it as `file:line:column`.
+    pub fn shown(&self) -> String {
+        let Self { file, range, .. } = self;
+        let range = range.as_ref().map(|it| format!(":{}:{}", it.line, it.column));
+        format!("{file}{}", range.unwrap_or_default())
+    }
 }
 
 /// Returns the object.
@@ -196,16 +205,12 @@ fn whole_range(schema: &mut Schema) {
 }
 
 /// Returns the place of a label.
-pub fn place<'a>(label: &'a Label, files: &dyn SourceTexts) -> WrittenPlace<'a> {
+pub fn place(label: &Label, files: &dyn SourceTexts) -> WrittenPlace {
     bare_place(&label.place, &label.text, files)
 }
 
 /// Returns a place that needs no finding.
-pub fn bare_place<'a>(
-    place: &'a Place,
-    label: &'a str,
-    files: &dyn SourceTexts,
-) -> WrittenPlace<'a> {
+pub fn bare_place(place: &Place, label: &str, files: &dyn SourceTexts) -> WrittenPlace {
     let range = files.positions(place).map(|positions| WrittenRange {
         line: positions.start.line,
         column: positions.start.column,
@@ -213,10 +218,10 @@ pub fn bare_place<'a>(
         end_column: positions.end.column,
     });
     WrittenPlace {
-        file: &place.source,
+        file: place.source.to_string(),
         pointer: place.pointer.to_string(),
         range,
-        label,
+        label: label.to_owned(),
         excerpt: excerpt::line(files, place),
     }
 }

@@ -10,6 +10,8 @@ use clustermesh::kilo::peer;
 use clustermesh::node_changes::NodeChanges;
 use clustermesh::report::json;
 use clustermesh::results::findings::json::WrittenReport;
+use clustermesh::results::trace::TraceResult;
+use clustermesh::results::trace::batch::TraceMistake;
 use clustermesh::{config, expectations, mesh, outputs, policy, snapshot};
 
 use crate::Outcome;
@@ -17,9 +19,7 @@ use crate::commands::capacity::WrittenCapacityReport;
 #[cfg(feature = "snapshot")]
 use crate::commands::status::WrittenStatus;
 use crate::failure::CommandResult;
-use crate::output::{
-    Printer, TraceMistake, WrittenDiff, WrittenOutage, WrittenTrace, WrittenVerification,
-};
+use crate::output::{Printer, WrittenDiff, WrittenOutage, WrittenVerification};
 
 /// Print the JSON Schema of a format
 ///
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> CommandResult {
         (SchemaKind::Snapshot, _) => snapshot::schema(),
         (SchemaKind::ServicesSnapshot, _) => snapshot::services::schema(),
         (SchemaKind::Report, _) => json::schema::<WrittenReport>(),
-        (SchemaKind::Trace, _) => json::schema::<WrittenTrace>(),
+        (SchemaKind::Trace, _) => json::schema::<TraceResult>(),
         (SchemaKind::TraceMistake, _) => json::schema::<TraceMistake>(),
         (SchemaKind::Verification, _) => json::schema::<WrittenVerification>(),
         (SchemaKind::Outage, _) => json::schema::<WrittenOutage>(),

@@ -1,20 +1,17 @@
 //! `clustermesh trace`
 
-use anyhow::anyhow;
+use anyhow::{Error, anyhow};
 use clap::builder::NonEmptyStringValueParser;
 use clustermesh::mesh::AddressClass;
+use clustermesh::results::trace::batch;
+use clustermesh::results::trace::tracer::Tracer;
 
 use crate::applied_files::{Dumps, Gathered};
 use crate::choice::choice;
 use crate::failure::CommandResult;
-use crate::output::{Printer, TraceFormat};
+use crate::output::{Printer, TableFormat};
 use crate::settings::FileOptions;
-use crate::{applied_files, disk, planning};
-
-mod batch;
-mod tracer;
-
-use tracer::Tracer;
+use crate::{Outcome, applied_files, disk, planning};
 
 /// Follow a packet between clusters, and its reply
 ///
@@ -82,6 +79,16 @@ choice! {
     }
 }
 
+choice! {
+    /// The format of a trace.
+    enum TraceFormat of TableFormat {
+        /// Numbered steps
+        Human,
+        /// JSON
+        Json,
+    }
+}
+
 pub(crate) fn run(args: &TraceArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
     if args.batch && args.output != TraceFormat::Json {
         return Err(anyhow!("`--batch` prints JSON; omit `--output`").into());
@@ -107,19 +114,33 @@ pub(crate) fn follow(
     if let Some(undelivered) = &undelivered {
         fabric = undelivered.to(fabric);
     }
-    let mut tracer = Tracer::new(&inputs, &fabric, args.class.map(Into::into));
+    let mut tracer =
+        Tracer::new(&inputs.files, &inputs.meshes, &fabric, args.class.map(Into::into));
     if let Some(input) = batch {
-        return Ok(batch::run(&mut tracer, input.as_bytes(), printer)?);
+        return trace_all(&mut tracer, input.as_bytes(), printer);
     }
     if args.batch {
         let input = disk::standard_input(batch::INPUT_LIMIT)?;
-        return Ok(batch::run(&mut tracer, &input, printer)?);
+        return trace_all(&mut tracer, &input, printer);
     }
     let (Some(from), Some(to)) = (&args.from, &args.to) else {
         return Err(anyhow!("no packet is given").into());
     };
-    let answer = tracer.trace(from, to)?;
-    let text = answer.text(args.output)?;
-    printer.answer(&text, args.output == TraceFormat::Human)?;
-    Ok(answer.outcome())
+    let result = tracer.trace(from, to).map_err(Error::msg)?;
+    printer.finish(&result, args.output.into())?;
+    Ok(Outcome::findings_if(!result.is_delivered()))
+}
+
+/// Follows the packets of a batch, and prints a line for each.
+fn trace_all(tracer: &mut Tracer, input: &[u8], printer: &mut Printer) -> CommandResult {
+    let mut worst = Outcome::Clean;
+    for (line, pair) in batch::pairs(input).map_err(Error::msg)? {
+        let result = tracer.pair(line, pair);
+        printer.print(&batch::line(&result)?)?;
+        worst = worst.max(match &result {
+            Ok(it) => Outcome::findings_if(!it.is_delivered()),
+            Err(_) => Outcome::Unreadable,
+        });
+    }
+    Ok(worst)
 }

@@ -128,7 +128,7 @@ impl Verified<'_, '_> {
         text.push_str(&self.undeclared_list());
         text.push_str(&self.unowned_list(width));
         text.push_str(&self.hostilities());
-        text.push_str(&self.counterexamples());
+        text.push_str(&self.counterexamples(width));
         for piece in self.report().pieces(width) {
             text.push_str(&piece);
             text.push('\n');

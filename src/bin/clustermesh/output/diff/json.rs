@@ -82,7 +82,7 @@ fn cause<'a>(effect: &'a CauseEffect, compared: &'a Compared<'a>) -> WrittenDiff
     }
 }
 
-fn written_place<'a>(it: Option<&'a Place>, files: &dyn SourceTexts) -> Option<WrittenPlace<'a>> {
+fn written_place(it: Option<&Place>, files: &dyn SourceTexts) -> Option<WrittenPlace> {
     it.map(|it| bare_place(it, "", files))
 }
 

@@ -6,11 +6,12 @@ use clustermesh::agent::fabric::SiteId;
 use clustermesh::diagnostic::escaped;
 use clustermesh::packet::trace::{End, NamedEnd, Trace};
 use clustermesh::proof::messages::expectation::name;
+use clustermesh::report::width::Width;
 use clustermesh::results::source_texts::SourceTexts;
+use clustermesh::results::trace::TraceResult;
 use clustermesh::text;
 
 use super::Verified;
-use crate::output::trace::Traced;
 
 /// The number of packets that are shown step by step.
 const FOLLOWED: usize = 5;
@@ -18,9 +19,9 @@ const FOLLOWED: usize = 5;
 /// The longest part of a name that is shown, in characters.
 const NAMED: usize = 300;
 
-impl<'f> Verified<'_, 'f> {
+impl Verified<'_, '_> {
     /// Follows the packets that break expectations, step by step.
-    pub(super) fn counterexamples(&self) -> String {
+    pub(super) fn counterexamples(&self, width: Width) -> String {
         let broken: Vec<_> = self
             .checks
             .iter()
@@ -31,10 +32,10 @@ impl<'f> Verified<'_, 'f> {
             let name = escaped(&name(check.expectation), NAMED);
             let place = self.files.shown_place(&check.expectation.place);
             let _ = writeln!(text, "{name} ({place}) fails for this packet:");
-            for line in traced.ways().lines() {
+            for line in traced.ways(width).lines() {
                 let _ = writeln!(text, "{}", format!("  {line}").trim_end());
             }
-            let _ = writeln!(text, "\n  {}\n", traced.verdict());
+            let _ = writeln!(text, "\n  {}\n", traced.message());
         }
         let more = broken.len().saturating_sub(FOLLOWED);
         if 0 < more {
@@ -44,22 +45,15 @@ impl<'f> Verified<'_, 'f> {
     }
 
     /// Returns the path of a packet with everything that is needed to print it.
-    pub(super) fn traced<'v>(&'v self, trace: &Trace) -> Option<Traced<'v, 'f>> {
+    pub(super) fn traced<'v>(&'v self, trace: &Trace) -> Option<TraceResult<'v>> {
         let end = |site: SiteId, address| {
             let owner = self.fabric.site(site).owner(address)?;
             let end = End { site, owner, address };
             Some(NamedEnd::from(end))
         };
         let packet = &trace.packet;
-        Some(Traced {
-            fabric: self.fabric,
-            files: self.files,
-            ends: (
-                end(packet.from.site, packet.source)?,
-                end(packet.to.site(), packet.destination)?,
-            ),
-            trace: trace.clone(),
-            advice: None,
-        })
+        let from = end(packet.from.site, packet.source)?;
+        let to = end(packet.to.site(), packet.destination)?;
+        Some(TraceResult::new(self.fabric, self.files, [&from, &to], trace, None))
     }
 }

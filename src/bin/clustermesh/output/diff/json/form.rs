@@ -151,10 +151,10 @@ pub(super) struct WrittenDiffCause<'a> {
     pub(super) node: Option<String>,
     /// For a setting: its place in the old version.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) before: Option<WrittenPlace<'a>>,
+    pub(super) before: Option<WrittenPlace>,
     /// For a setting: its place in the new version.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) after: Option<WrittenPlace<'a>>,
+    pub(super) after: Option<WrittenPlace>,
     /// A step that a person must take besides the change, if there is one. `grade` does not include it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) help: Option<String>,

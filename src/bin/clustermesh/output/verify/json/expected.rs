@@ -5,12 +5,12 @@ use clustermesh::expectations::Expected;
 use clustermesh::proof::expectation::Check;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::results::findings::json::{WrittenPlace, bare_place};
+use clustermesh::results::trace::TraceResult;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{NAMED, Verified, WrittenNode, each};
-use crate::output::trace::{WrittenTrace, value};
 
 /// The result of an expectation.
 #[derive(JsonSchema, Serialize)]
@@ -32,7 +32,7 @@ pub(super) struct WrittenExpectationResult {
     /// The number of paths that break it.
     broken: u64,
     /// The smallest packet that breaks it, in the format of `clustermesh trace`.
-    #[schemars(with = "Option<JsonDocument<WrittenTrace>>")]
+    #[schemars(with = "Option<JsonDocument<TraceResult>>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Value>,
     /// The effect of losses of single nodes on its paths; only with `survives`.
@@ -86,7 +86,7 @@ fn one(verified: &Verified, check: &Check) -> serde_json::Result<WrittenExpectat
         holds: check.holds(),
         pairs: check.pairs,
         broken: check.broken,
-        counterexample: shown.as_ref().map(value).transpose()?,
+        counterexample: shown.map(|it| serde_json::to_value(JsonDocument::of(it))).transpose()?,
         survival: check.survival.as_ref().map(|it| WrittenSurvival {
             nodes: each(&it.nodes, |it| verified.node(*it)),
             ended: it.ended,

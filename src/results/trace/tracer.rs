@@ -1,22 +1,21 @@
 //! The tracer: packets between ends as people write them.
 
-use anyhow::anyhow;
-use clustermesh::agent::fabric::{Fabric, Site};
-use clustermesh::diagnostic::Quoted;
-use clustermesh::document::nearest;
-use clustermesh::mesh::{AddressClass, Mesh, State};
-use clustermesh::name::ClusterName;
-use clustermesh::packet::messages;
-use clustermesh::packet::trace::{EndFinder, NamedEnd, NoEnd};
-use clustermesh::rules::{Finding, granularity_advice};
-use clustermesh::text;
-
-use crate::inputs::Inputs;
-use crate::output::{NoPacket, TraceAnswer, Traced};
+use super::TraceResult;
+use crate::agent::fabric::{Fabric, Site};
+use crate::diagnostic::Quoted;
+use crate::document::nearest;
+use crate::mesh::{AddressClass, Mesh, State};
+use crate::name::ClusterName;
+use crate::packet::messages;
+use crate::packet::trace::{EndFinder, NamedEnd, NoEnd};
+use crate::results::source_texts::SourceTexts;
+use crate::rules::{Finding, granularity_advice};
+use crate::text;
 
 /// Traces packets between named ends.
-pub(super) struct Tracer<'r> {
-    inputs: &'r Inputs,
+pub struct Tracer<'r> {
+    files: &'r dyn SourceTexts,
+    meshes: &'r [Mesh],
     fabric: &'r Fabric<'r>,
     finder: EndFinder<'r, 'r>,
     class: Option<AddressClass>,
@@ -30,19 +29,21 @@ struct GivenEnd<'t> {
 }
 
 impl<'r> Tracer<'r> {
-    pub(super) fn new(
-        inputs: &'r Inputs,
+    /// Returns a tracer between ends of this class.
+    pub fn new(
+        files: &'r dyn SourceTexts,
+        meshes: &'r [Mesh],
         fabric: &'r Fabric<'r>,
         class: Option<AddressClass>,
     ) -> Self {
-        Self { inputs, fabric, finder: EndFinder::new(fabric), class }
+        Self { files, meshes, fabric, finder: EndFinder::new(fabric), class }
     }
 
     /// Follows a packet, or explains why none can be sent.
     ///
     /// # Errors
     /// An end is written wrongly.
-    pub(super) fn trace(&mut self, from: &str, to: &str) -> anyhow::Result<TraceAnswer<'r>> {
+    pub fn trace(&mut self, from: &str, to: &str) -> Result<TraceResult<'r>, String> {
         let of_sender = match self.class {
             // Nothing is sent from what a cluster has as a whole.
             Some(AddressClass::Service | AddressClass::Network) => None,
@@ -60,25 +61,20 @@ impl<'r> Tracer<'r> {
                 self.missing(&to, from.found.as_ref().ok())?,
             ];
             let mut answers = answers.into_iter().flatten();
-            return answers.next().ok_or_else(|| anyhow!("nothing to trace"));
+            return answers.next().ok_or_else(|| "nothing to trace".to_owned());
         };
         if let Err(reason) = NamedEnd::pair(&mut sender, &mut receiver) {
             let finding = messages::unsent(self.fabric, &reason, None);
-            return Ok(self.unsent(finding.ok_or(reason)?));
+            return Ok(self.unsent(finding.ok_or_else(|| reason.to_string())?));
         }
-        let trace = self.fabric.trace(sender.end, receiver.end)?;
+        let trace = self.fabric.trace(sender.end, receiver.end);
+        let trace = trace.map_err(|it| it.to_string())?;
         let sites = [&sender, &receiver].map(|it| self.fabric.site(it.end.site));
         let advice = sites
             .into_iter()
             .find_map(|it| granularity_advice(&it.reading))
-            .or_else(|| messages::unprovided(self.fabric, &self.inputs.meshes, &trace));
-        Ok(TraceAnswer::Packet(Box::new(Traced {
-            fabric: self.fabric,
-            files: &self.inputs.files,
-            ends: (sender, receiver),
-            trace,
-            advice,
-        })))
+            .or_else(|| messages::unprovided(self.fabric, self.meshes, &trace));
+        Ok(TraceResult::new(self.fabric, self.files, [&sender, &receiver], &trace, advice))
     }
 
     /// Answers if an end is missing that was written correctly.
@@ -86,7 +82,7 @@ impl<'r> Tracer<'r> {
         &self,
         given: &GivenEnd,
         other: Option<&NamedEnd>,
-    ) -> anyhow::Result<Option<TraceAnswer<'r>>> {
+    ) -> Result<Option<TraceResult<'r>>, String> {
         let Err(reason) = &given.found else {
             return Ok(None);
         };
@@ -96,12 +92,12 @@ impl<'r> Tracer<'r> {
         }
     }
 
-    fn unsent(&self, finding: Finding) -> TraceAnswer<'r> {
-        TraceAnswer::NoPacket(NoPacket { files: &self.inputs.files, finding: Box::new(finding) })
+    fn unsent(&self, finding: Finding) -> TraceResult<'r> {
+        TraceResult::unsent(self.files, finding)
     }
 
     /// Returns what is wrong with an end, and what may have been meant.
-    fn mistake(&self, given: &GivenEnd, reason: &NoEnd) -> anyhow::Error {
+    fn mistake(&self, given: &GivenEnd, reason: &NoEnd) -> String {
         let GivenEnd { argument, text, .. } = given;
         let fabric = self.fabric;
         let advice = match reason {
@@ -110,7 +106,7 @@ impl<'r> Tracer<'r> {
                     return without_snapshot(argument, name, state);
                 }
                 if text.contains("://") {
-                    return anyhow!(
+                    return format!(
                         "{argument}: {} is a URL; write a cluster, `CLUSTER/NODE` or an address",
                         Quoted(text)
                     );
@@ -141,24 +137,24 @@ impl<'r> Tracer<'r> {
             | NoEnd::Port(_)
             | NoEnd::OneCluster(_) => String::new(),
         };
-        let error = anyhow!("{argument}: {reason}");
-        if advice.is_empty() { error } else { anyhow!("{error}; {advice}") }
+        let error = format!("{argument}: {reason}");
+        if advice.is_empty() { error } else { format!("{error}; {advice}") }
     }
 
     /// Returns the state of a cluster that a mesh names.
     fn state(&self, name: &str) -> Option<State> {
-        let mut entries = self.inputs.meshes.iter().flat_map(Mesh::all_entries);
+        let mut entries = self.meshes.iter().flat_map(Mesh::all_entries);
         let entry = entries.find(|it| it.name.as_str() == name)?;
         Some(entry.state)
     }
 }
 
-fn without_snapshot(argument: &str, name: &str, state: State) -> anyhow::Error {
+fn without_snapshot(argument: &str, name: &str, state: State) -> String {
     let quoted = Quoted(name);
     match state {
-        State::Leaving => anyhow!("{argument}: {quoted} leaves the mesh, so it has no paths"),
+        State::Leaving => format!("{argument}: {quoted} leaves the mesh, so it has no paths"),
         State::Joined | State::Joining => {
-            anyhow!("{argument}: {quoted} has no snapshot; run `clustermesh snapshot {name}`")
+            format!("{argument}: {quoted} has no snapshot; run `clustermesh snapshot {name}`")
         }
     }
 }
