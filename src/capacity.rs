@@ -22,7 +22,7 @@ mod text_length;
 pub use bundle::{Bundle, KnownBundles};
 pub use estimate::{Estimate, estimates, value};
 pub use growth::{ClusterLoad, Fit, Growth, Room};
-pub use ledger::{Cost, Ledger};
+pub use ledger::{Cost, CostChange, Ledger};
 pub use load::{FileLoad, Load, NodeLoad};
 pub use outgrowth::Outgrowth;
 pub use peer_delta::PeerDelta;

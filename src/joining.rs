@@ -45,12 +45,16 @@ pub struct Joining<'a> {
     pub snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
 }
 
-/// The clusters that join, and the load of each cluster with them.
-#[derive(Clone, Debug)]
+/// Clusters that join, and the load with them.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct JoinedLoad {
     /// The clusters that join.
+    #[serde(rename = "clusters")]
     pub joiners: Vec<Joiner>,
-    /// The load of each cluster afterwards, and the change.
+    /// Whether no cluster whose Peers change exceeds a warning limit.
+    pub fits: bool,
+    /// The load of each cluster afterwards. `change` is the change by which they join.
+    #[serde(rename = "targets")]
     pub costs: Vec<Cost>,
 }
 
@@ -103,12 +107,16 @@ impl Joining<'_> {
         meshes
     }
 
-    /// Returns the load of each cluster when all clusters that are ready have joined, after the plan of a
+    /// Returns the load of each meant cluster when all clusters that are ready have joined, after the plan of a
     /// ledger; nothing if no cluster is ready.
     ///
     /// # Errors
     /// Never, unless a plan breaks its promise.
-    pub fn load(&self, ledger: &Ledger) -> Result<Option<JoinedLoad>, JoinError> {
+    pub fn load(
+        &self,
+        ledger: &Ledger,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Result<Option<JoinedLoad>, JoinError> {
         let joiners = self.ready();
         if joiners.is_empty() {
             return Ok(None);
@@ -119,16 +127,10 @@ impl Joining<'_> {
         })?;
         let plan = plan::plan(&fleet)?;
         let tree = manifest::tree(&plan)?;
-        let costs = ledger.next(&fleet, &plan, &tree).costs();
-        Ok(Some(JoinedLoad { joiners, costs }))
-    }
-}
-
-impl JoinedLoad {
-    /// Returns whether no cluster whose Peers change exceeds a limit that is worth a warning.
-    pub fn fits(&self) -> bool {
-        let changed = |it: &&Cost| !it.delta.is_empty();
-        let mut changed = self.costs.iter().filter(changed);
-        changed.all(|it| it.grade() < Some(Severity::Warning))
+        let mut costs = ledger.next(&fleet, &plan, &tree).costs();
+        costs.retain(|it| is_meant(&it.cluster));
+        let mut changed = costs.iter().filter(|it| !it.change.delta.is_empty());
+        let fits = changed.all(|it| it.grade < Some(Severity::Warning));
+        Ok(Some(JoinedLoad { joiners, fits, costs }))
     }
 }

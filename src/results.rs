@@ -3,8 +3,10 @@
 //! A command reads and computes; a result borrows from what it read. The texts of files come through
 //! [`source_texts::SourceTexts`], which decides what of them may be quoted.
 
+pub mod capacity;
 pub mod findings;
 pub mod forms;
+pub mod node_addresses;
 pub mod own_files;
 mod presentable;
 pub mod repository;

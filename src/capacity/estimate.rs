@@ -1,27 +1,60 @@
 //! Estimates: a value for each quantity, how it comes about, and how severe it is.
 
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
 use super::load::Load;
 use super::time::{Applies, apply, rules_within};
-use super::units::{count, float, nanoseconds, seconds};
+use super::units::{count, float, nanoseconds, seconds, written_number};
 use crate::config::Capacity;
 use crate::config::capacity::{Quantity, Steps};
 use crate::diagnostic::Severity;
 
-/// The estimated value of a quantity in a cluster.
-#[derive(Clone, Debug, PartialEq)]
+/// A quantity and its value.
+#[derive(Clone, Debug, JsonSchema, PartialEq, Serialize)]
+#[schemars(rename = "Quantity")]
 pub struct Estimate {
-    /// The quantity.
+    /// The name, as in `limits.capacity` of the config.
+    #[schemars(with = "&str", example = &"applySeconds")]
+    #[serde(rename = "name")]
     pub quantity: Quantity,
-    /// The level.
+    /// The value: a count, bytes or seconds.
+    #[serde(serialize_with = "written_number")]
     pub value: f64,
     /// The formula.
     pub formula: &'static str,
     /// The formula with its numbers.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub worked: String,
-    /// The thresholds.
-    pub steps: Steps,
-    /// The severity of an exceeded limit; none if no limit is exceeded.
+    /// The grade.
+    #[schemars(with = "WrittenGrade")]
+    #[serde(serialize_with = "written_grade")]
     pub grade: Option<Severity>,
+    /// The thresholds.
+    #[serde(rename = "limits")]
+    pub steps: Steps,
+}
+
+/// The grade of a quantity.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+pub enum WrittenGrade {
+    /// Within all limits.
+    Ok,
+    /// Above the notice threshold: worth knowing.
+    Notice,
+    /// Above the warning threshold: it causes problems.
+    Warning,
+    /// Above the error threshold: it does not work.
+    Error,
+}
+
+#[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+pub(super) fn written_grade<S: Serializer>(
+    grade: &Option<Severity>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    grade.map_or("ok", Severity::name).serialize(serializer)
 }
 
 /// Returns an estimate for everything that is known of a cluster. Files are omitted if they are not given.

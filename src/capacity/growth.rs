@@ -33,14 +33,18 @@ pub struct Growth<'a> {
     pub targets: Vec<ClusterLoad<'a>>,
 }
 
-/// The number of clusters that a quantity allows.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// The number of clusters that a limit allows.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Room {
-    /// The quantity.
+    /// The quantity, as in `limits.capacity` of the config.
+    #[schemars(with = "&str", example = &"applySeconds")]
+    #[serde(rename = "name")]
     pub quantity: Quantity,
     /// Up to the warning threshold.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<Fit>,
     /// Up to the error threshold.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Fit>,
 }
 

@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::estimate::{Estimate, estimates};
+use super::estimate::{Estimate, WrittenGrade, estimates, written_grade};
 use super::load::{FileLoad, Load};
 use super::peer_delta::PeerDelta;
+use super::units::written_number;
 use crate::agent::applied::AppliedFile;
 use crate::agent::model::Model;
 use crate::config::Capacity;
@@ -21,18 +24,36 @@ use crate::plan::Plan;
 use crate::tree_diff::OnDiskTree;
 
 /// A cluster and its load.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Target")]
 pub struct Cost {
-    /// The cluster.
+    /// Its name.
+    #[schemars(example = &"east")]
     pub cluster: String,
-    /// Its load.
-    pub load: Load,
-    /// The changes that a render would make for it; empty if there are none.
-    pub delta: PeerDelta,
-    /// The seconds for which Kilo is busy with them, on the busiest node.
-    pub busy: f64,
-    /// Every quantity.
+    /// The worst grade of its quantities.
+    #[schemars(with = "WrittenGrade")]
+    #[serde(serialize_with = "written_grade")]
+    pub grade: Option<Severity>,
+    /// The quantities.
+    #[serde(rename = "quantities")]
     pub estimates: Vec<Estimate>,
+    /// The changes of the next render.
+    pub change: CostChange,
+    /// Its load.
+    #[serde(skip)]
+    pub load: Load,
+}
+
+/// The changes of the next render.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Change")]
+pub struct CostChange {
+    /// The Peers that change; empty if there are none.
+    #[serde(flatten)]
+    pub delta: PeerDelta,
+    /// The seconds that Kilo needs to apply the change.
+    #[serde(serialize_with = "written_number")]
+    pub seconds: f64,
 }
 
 /// Files of Peers, by cluster.
@@ -56,11 +77,6 @@ pub struct Ledger<'a> {
 }
 
 impl Cost {
-    /// Returns the most severe grade.
-    pub fn grade(&self) -> Option<Severity> {
-        self.estimates.iter().filter_map(|it| it.grade).max()
-    }
-
     /// Returns the quantities that exceed a limit.
     pub fn exceeded(&self) -> Vec<&Estimate> {
         self.estimates.iter().filter(|it| it.grade.is_some()).collect()
@@ -169,12 +185,14 @@ impl<'a> Ledger<'a> {
         let delta = files(&self.before)
             .map(|before| PeerDelta::between(&Model::new(own, &before), &model))
             .unwrap_or_default();
+        let estimates = estimates(&load, self.capacity);
+        let seconds = delta.seconds(&load.nodes, &self.capacity.costs);
         Some(Cost {
             cluster: cluster.to_string(),
-            estimates: estimates(&load, self.capacity),
-            busy: delta.seconds(&load.nodes, &self.capacity.costs),
+            grade: estimates.iter().filter_map(|it| it.grade).max(),
+            estimates,
+            change: CostChange { delta, seconds },
             load,
-            delta,
         })
     }
 

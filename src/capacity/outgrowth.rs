@@ -1,21 +1,33 @@
 //! Outgrowth: how many more clusters like one of the mesh fit.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::bundle::Bundle;
 use super::growth::{ClusterLoad, Growth, Room};
 use super::ledger::Cost;
+use super::units::written_number;
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;
 use crate::mesh::{Mesh, State};
 use crate::name::ClusterName;
 
-/// The limits of the number of clusters like one of the mesh.
-#[derive(Clone, Debug)]
+/// The number of clusters that can be added if they are like one of the mesh.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Growth")]
 pub struct Outgrowth {
-    /// The cluster.
+    /// The cluster that they would be like: the last one of the mesh.
+    #[schemars(with = "&str")]
     pub like: ClusterName,
-    /// The limits, the tightest first.
+    /// The limits, the tightest first. Limits that no number of such clusters exceeds are omitted.
+    #[serde(rename = "limits")]
     pub rooms: Vec<Room>,
-    /// The seconds of a restart with as many clusters as the tightest limit allows.
+    /// The seconds of a restart of Kilo with as many clusters more as the tightest limit allows.
+    #[serde(
+        rename = "restartSeconds",
+        serialize_with = "written_number",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub restart: Option<f64>,
 }
 

@@ -1,5 +1,8 @@
 //! The Peers of a cluster that change together. Each is an apply of its own.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::load::NodeLoad;
 use super::time::Applies;
 use crate::agent::comparison::{Pair, compare};
@@ -9,24 +12,29 @@ use crate::config::capacity::Costs;
 
 /// A set of changes that are applied together. New and changed Peers are applied first; removed Peers
 /// are deleted at the end.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct PeerDelta {
-    /// The number of allowed IPs before.
-    pub ranges_before: usize,
-    /// The number of changed Peers.
-    pub changed: usize,
-    /// The number of allowed IPs of these before.
-    pub changed_from: usize,
-    /// The number of allowed IPs of these afterwards.
-    pub changed_to: usize,
-    /// The number of new Peers.
+    /// Peers that are added.
     pub added: usize,
     /// The number of allowed IPs of these.
+    #[serde(skip)]
     pub added_ranges: usize,
-    /// The number of removed Peers.
+    /// Peers that are changed.
+    pub changed: usize,
+    /// The number of allowed IPs of these before.
+    #[serde(skip)]
+    pub changed_from: usize,
+    /// The number of allowed IPs of these afterwards.
+    #[serde(skip)]
+    pub changed_to: usize,
+    /// Peers that are removed.
     pub removed: usize,
     /// The number of allowed IPs of these.
+    #[serde(skip)]
     pub removed_ranges: usize,
+    /// The number of allowed IPs before.
+    #[serde(skip)]
+    pub ranges_before: usize,
 }
 
 impl PeerDelta {

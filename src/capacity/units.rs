@@ -1,5 +1,8 @@
 //! Numbers as text, for formulas that people read.
 
+use serde::{Serialize, Serializer};
+use serde_json::Number;
+
 use crate::config::capacity::Quantity;
 
 /// Returns a count with commas between thousands.
@@ -104,6 +107,22 @@ pub(super) fn whole(value: f64) -> usize {
 )]
 pub fn float(number: usize) -> f64 {
     number as f64
+}
+
+/// Returns a number without a fraction where it has none, and else to the microsecond.
+pub fn number(value: f64) -> Number {
+    let rounded = (value * 1e6).round() / 1e6;
+    let text = format!("{rounded}");
+    // Values that JSON cannot represent, such as infinity, are omitted.
+    text.parse().unwrap_or_else(|_| Number::from(0))
+}
+
+/// Writes a value, if there is one.
+pub(super) fn written_number<S: Serializer, T: Copy + Into<Option<f64>>>(
+    value: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    (*value).into().map(number).serialize(serializer)
 }
 
 #[cfg(test)]

@@ -96,9 +96,9 @@ costs! {
 macro_rules! quantities {
     ($($(#[$doc:meta])* $quantity:ident $field:ident $key:literal [$notice:expr, $warning:expr, $error:expr];)*) => {
         /// Something of which a cluster can have too much.
-        #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+        #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
         pub enum Quantity {
-            $($(#[$doc])* $quantity,)*
+            $($(#[$doc])* #[serde(rename = $key)] $quantity,)*
         }
 
         /// The steps of every quantity.

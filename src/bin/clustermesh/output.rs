@@ -2,18 +2,15 @@
 //!
 //! All of it goes to standard error; results are written by the commands.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 
 use annotate_snippets::{Group, Level, Renderer};
 use anstream::{AutoStream, ColorChoice};
 use clustermesh::diagnostic::{Finding, escaped};
-use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
 use clustermesh::report::page::PageForm;
 use clustermesh::results::findings::{self, Report};
 use clustermesh::results::forms::ResultForms;
-use clustermesh::text;
 
 use crate::Outcome;
 use crate::disk::tree::TreeSurvey;
@@ -41,17 +38,6 @@ pub(crate) use diff::{Compared, DiffFormat, WrittenDiff};
 pub(crate) use format::{ReportFormat, TableFormat};
 pub(crate) use outage::{LossProof, NextRender, PartsLoss, TriedLosses, WrittenOutage};
 pub(crate) use verify::{JoinVerification, ProvedService, Verified, WrittenVerification};
-
-/// Describes the clusters whose entries keep all addresses of their nodes.
-pub(crate) fn keeping_nodes(clusters: &BTreeSet<&ClusterName>) -> Option<String> {
-    let verb = match clusters.len() {
-        0 => return None,
-        1 => "advertises",
-        _ => "advertise",
-    };
-    let names = text::listed(clusters);
-    Some(format!("{names} {verb} neither WireGuard addresses nor internal IPs of nodes."))
-}
 
 /// The printer of a run, for standard output and standard error.
 pub(crate) struct Printer {

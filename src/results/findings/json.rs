@@ -7,7 +7,7 @@ use crate::rules::Finding;
 use crate::schema::ExampleFile;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
-use serde_json::{Number, Value, json};
+use serde_json::{Value, json};
 
 use super::{Report, excerpt};
 use crate::results::source_texts::SourceTexts;
@@ -187,14 +187,6 @@ pub fn each<'a, T: 'a, U>(
     write: impl Fn(&'a T) -> U,
 ) -> Vec<U> {
     all.into_iter().map(write).collect()
-}
-
-/// Returns a number without a fraction where it has none, and else to the microsecond.
-pub fn number(value: f64) -> Number {
-    let rounded = (value * 1e6).round() / 1e6;
-    let text = format!("{rounded}");
-    // Values that JSON cannot represent, such as infinity, are omitted.
-    text.parse().unwrap_or_else(|_| Number::from(0))
 }
 
 /// Declares that lines and columns come together.

@@ -1,38 +1,27 @@
 //! `clustermesh capacity`
 
-use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
 
+use anyhow::Error;
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::capacity::{Cost, Ledger, Outgrowth};
+use clustermesh::capacity::{Ledger, Outgrowth};
 use clustermesh::diagnostic::Severity;
 use clustermesh::joining::Joining;
-use clustermesh::mesh::{self, AssumedValue, Mesh};
-use clustermesh::name::ClusterName;
+use clustermesh::mesh::{self, AssumedValue};
 use clustermesh::plan::Plan;
-use clustermesh::report::page::PageForm;
+use clustermesh::results::capacity::CapacityResult;
 use clustermesh::rules::gitops::{self, Fate};
 use clustermesh::rules::reach::manifests;
 use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 
 use crate::applied_files::{DumpedPeers, Dumps};
 use crate::failure::{CommandFailure, CommandResult};
-use crate::inputs::{self, Inputs};
-use crate::output::{Printer, TableFormat, terminal};
+use crate::inputs;
+use crate::output::{Printer, TableFormat};
 use crate::planning::OutputCheck;
 use crate::settings::FileOptions;
 use crate::threshold::{FailOn, Threshold};
 use crate::{Outcome, allowance, planning};
-
-mod growth;
-mod joining;
-mod json;
-mod page;
-mod shown;
-
-pub(crate) use json::WrittenCapacityReport;
-
-use joining::JoinOutlook;
 
 /// Estimate the load on each cluster, and how to reduce it
 ///
@@ -81,14 +70,6 @@ Examples:
   clustermesh capacity east --peers east=<(kubectl --context east get peers -o yaml)
   clustermesh capacity --output json | jq '.targets[] | select(.grade == \"error\") | .cluster'";
 
-/// The facts about the meshes that are shown beside the load.
-struct AssumedMeshes<'a> {
-    /// The values of `--with`.
-    assumed: &'a [AssumedValue],
-    /// The clusters whose entries keep all addresses of their nodes.
-    keeping_nodes: BTreeSet<&'a ClusterName>,
-}
-
 pub(crate) fn run(
     args: &CapacityArgs,
     files: &FileOptions,
@@ -120,17 +101,26 @@ pub(crate) fn run(
         .with_dumps(&dumped.files);
     let mut costs = ledger.costs();
     costs.retain(|it| !ledger.is_unread(&it.cluster));
-    let mut outlook = outlook(&inputs, &ledger, &costs)?;
-    let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
+    let is_asked =
+        |cluster: &str| args.targets.is_empty() || args.targets.iter().any(|it| it == cluster);
+    let joining = Joining { meshes: &inputs.meshes, snapshots: &inputs.snapshots };
+    let growth = Outgrowth::new(&inputs.meshes, &costs, limits);
     costs.retain(|it| is_asked(&it.cluster));
-    outlook.retain(is_asked);
+    let result = CapacityResult {
+        with: args.with.iter().map(AssumedValue::to_string).collect(),
+        without_node_addresses: mesh::without_node_addresses(&inputs.meshes),
+        targets: costs,
+        joining: joining.load(&ledger, is_asked).map_err(Error::from)?,
+        waiting: joining.waiting(),
+        growth,
+        is_detailed: !args.targets.is_empty(),
+    };
     let unread = gitops::unread(&rendered.on_disk).into_iter().filter(|it| {
         let cluster = it.cluster.as_deref().unwrap_or_default();
         is_asked(cluster) && ledger.is_unread(cluster)
     });
     of_inputs.extend(unread);
-    let text = text(args, &inputs.meshes, &costs, &outlook)?;
-    printer.answer(&text, args.output == TableFormat::Human)?;
+    printer.finish(&result, args.output)?;
     printer.findings(&inputs.files, &of_inputs);
     remind(printer, findings);
     let threshold = args.fail_on.threshold();
@@ -140,8 +130,8 @@ pub(crate) fn run(
     });
     let is_grave = threshold.fails(shown.chain(&of_inputs));
     // No rule covers these.
-    let is_noted =
-        threshold == Threshold(Severity::Notice) && costs.iter().any(|it| it.grade().is_some());
+    let is_noted = threshold == Threshold(Severity::Notice)
+        && result.targets.iter().any(|it| it.grade.is_some());
     Ok(Outcome::findings_if(is_grave || is_noted))
 }
 
@@ -155,32 +145,6 @@ fn findings_of(dumped: &DumpedPeers, plan: &Plan) -> Vec<Finding> {
     of_answers.chain(unread).chain(moved).collect()
 }
 
-/// Returns what comes of clusters that join, and of more clusters like one of the mesh.
-fn outlook(inputs: &Inputs, ledger: &Ledger, costs: &[Cost]) -> anyhow::Result<JoinOutlook> {
-    let content = &inputs.settings.config.content;
-    let joining = Joining { meshes: &inputs.meshes, snapshots: &inputs.snapshots };
-    let outgrowth = Outgrowth::new(&inputs.meshes, costs, &content.limits.capacity);
-    JoinOutlook::new(&joining, ledger, outgrowth)
-}
-
-/// Returns what is asked for.
-fn text(
-    args: &CapacityArgs,
-    meshes: &[Mesh],
-    costs: &[Cost],
-    outlook: &JoinOutlook,
-) -> anyhow::Result<String> {
-    let meshes =
-        &AssumedMeshes { assumed: &args.with, keeping_nodes: mesh::without_node_addresses(meshes) };
-    let form = match args.output {
-        TableFormat::Json => return Ok(json::text(costs, outlook, meshes)?),
-        TableFormat::Human => PageForm::Terminal(terminal::stdout()),
-        TableFormat::Markdown => PageForm::Markdown,
-    };
-    let is_detailed = !args.targets.is_empty();
-    Ok(page::text(costs, outlook, meshes, is_detailed, form))
-}
-
 /// Fails if a cluster is in no mesh.
 fn check_targets(named: &[String], plan: &Plan) -> anyhow::Result<()> {
     let known = || plan.targets.iter().map(|it| it.cluster.as_str());
@@ -189,10 +153,6 @@ fn check_targets(named: &[String], plan: &Plan) -> anyhow::Result<()> {
         Some(unknown) => Err(allowance::unknown_target(unknown, plan)),
         None => Ok(()),
     }
-}
-
-fn names(args: &CapacityArgs, cluster: &str) -> bool {
-    args.targets.iter().any(|it| it == cluster)
 }
 
 /// Prints that there is more than this output shows.

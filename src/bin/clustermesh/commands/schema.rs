@@ -9,13 +9,13 @@ use clustermesh::host_config::HostConfig;
 use clustermesh::kilo::peer;
 use clustermesh::node_changes::NodeChanges;
 use clustermesh::report::json;
+use clustermesh::results::capacity::CapacityResult;
 use clustermesh::results::findings::json::WrittenReport;
 use clustermesh::results::trace::TraceResult;
 use clustermesh::results::trace::batch::TraceMistake;
 use clustermesh::{config, expectations, mesh, outputs, policy, snapshot};
 
 use crate::Outcome;
-use crate::commands::capacity::WrittenCapacityReport;
 #[cfg(feature = "snapshot")]
 use crate::commands::status::WrittenStatus;
 use crate::failure::CommandResult;
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> CommandResult {
         (SchemaKind::Outage, _) => json::schema::<WrittenOutage>(),
         (SchemaKind::Diff, _) => json::schema::<WrittenDiff>(),
         (SchemaKind::Graph, _) => json::schema::<MeshGraph>(),
-        (SchemaKind::Capacity, _) => json::schema::<WrittenCapacityReport>(),
+        (SchemaKind::Capacity, _) => json::schema::<CapacityResult>(),
         #[cfg(feature = "snapshot")]
         (SchemaKind::Status, _) => json::schema::<WrittenStatus>(),
         (SchemaKind::Dns, _) => json::schema::<DnsConfig>(),

@@ -17,6 +17,7 @@ use clustermesh::report::table::TextTable;
 use clustermesh::report::width::Width;
 use clustermesh::results::findings::Report;
 use clustermesh::results::findings::markdown::COMMENT;
+use clustermesh::results::node_addresses;
 use clustermesh::rules::Finding;
 use clustermesh::text;
 
@@ -297,7 +298,7 @@ impl Verified<'_, '_> {
                 "{clusters} clusters were not checked, because their snapshots are missing or cannot be read."
             )),
         });
-        sentences.extend(super::keeping_nodes(&self.keeping_nodes));
+        sentences.extend(node_addresses::keeping(&self.keeping_nodes));
         // The Peers that are delivered next have not been proved then.
         let with = self.outdated;
         let with = with.map(|it| format!("Proved with the Peers in {it}, which are outdated: "));

@@ -1,5 +1,6 @@
 //! Differences as an object for programs, in a form of its own that is versioned.
 
+use clustermesh::capacity::units::number;
 use clustermesh::changes::{
     CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, LoadChange, NewPaths, NodeRef,
     OpenedPaths, PathChange, PathCounts, PeerChange, PeerChangeKind, ServiceChange, TargetChange,
@@ -9,7 +10,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::net::Cidr;
 use clustermesh::place::Place;
 use clustermesh::report::json::JsonDocument;
-use clustermesh::results::findings::json::{WrittenPlace, bare_place, findings, number};
+use clustermesh::results::findings::json::{WrittenPlace, bare_place, findings};
 use clustermesh::results::source_texts::SourceTexts;
 
 use super::{Compared, remedy, wording};

@@ -1,17 +1,17 @@
 //! The estimates of a cluster for people: a row for each quantity.
 
-use clustermesh::capacity::{Estimate, units};
-use clustermesh::config::capacity::Quantity;
+use crate::capacity::{Estimate, units};
+use crate::config::capacity::Quantity;
 
 use super::grade;
-use clustermesh::report::table::TextTable;
-use clustermesh::report::width::Width;
+use crate::report::table::TextTable;
+use crate::report::width::Width;
 
 /// The maximum width of a formula with its numbers on one line.
 const FORMULA: usize = 64;
 
 /// Returns a line for each quantity: its grade, its value, its limit, and how one gets at it.
-pub(crate) fn estimates(estimates: &[&Estimate], indent: &str, width: Width) -> String {
+pub(super) fn estimates(estimates: &[&Estimate], indent: &str, width: Width) -> String {
     let mut table = TextTable::new(["", "", ">", "", ""]);
     for estimate in estimates {
         table.add(vec![

@@ -1,7 +1,7 @@
 //! Growth: how many more clusters like one of the mesh fit, as a table.
 
-use clustermesh::capacity::{Fit, Outgrowth, Room, units};
-use clustermesh::report::table::TextTable;
+use crate::capacity::{Fit, Outgrowth, Room, units};
+use crate::report::table::TextTable;
 
 /// Returns the time of a restart, which has no limit by default.
 pub(super) fn closing(outgrowth: &Outgrowth) -> Option<String> {

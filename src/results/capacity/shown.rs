@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
+use crate::capacity::{Cost, CostChange, Estimate, units};
+use crate::config::capacity::Quantity;
+use crate::diagnostic::Severity;
+use crate::text;
 use anstyle::AnsiColor;
-use clustermesh::capacity::{Cost, Estimate, units};
-use clustermesh::config::capacity::Quantity;
-use clustermesh::diagnostic::Severity;
-use clustermesh::text;
 
-use clustermesh::report::style::{bold, coloured};
-use clustermesh::report::table::TextTable;
-use clustermesh::report::width::Width;
+use crate::report::style::{bold, coloured};
+use crate::report::table::TextTable;
+use crate::report::width::Width;
 
 mod estimates;
 mod remedies;
@@ -86,7 +86,7 @@ pub(super) fn exceeded(costs: &[Cost], width: Width) -> String {
     let mut text = String::new();
     let mut blocks: Vec<(Severity, String, Vec<&str>)> = Vec::new();
     for cost in costs {
-        let Some(gravest) = cost.grade() else {
+        let Some(gravest) = cost.grade else {
             continue;
         };
         let exceeded = cost.exceeded();
@@ -116,7 +116,7 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
     let mut text = String::new();
     for (index, cost) in costs.iter().enumerate() {
         let gap = if index == 0 { "" } else { "\n" };
-        let _ = writeln!(text, "{gap}{}: {}", bold(&cost.cluster), grade(cost.grade()));
+        let _ = writeln!(text, "{gap}{}: {}", bold(&cost.cluster), grade(cost.grade));
         for (section, title) in CapacitySection::ALL {
             let of_section: Vec<&Estimate> = cost
                 .estimates
@@ -125,10 +125,10 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
                 .collect();
             let _ = write!(text, "\n  {title}\n{}", estimates(&of_section, "    ", width));
         }
-        if cost.delta.is_empty() {
+        if cost.change.delta.is_empty() {
             text.push_str("\n  the change from the current tree: none\n");
         } else {
-            let (change, busy) = (change(cost), units::seconds(cost.busy));
+            let (change, busy) = (change(cost), units::seconds(cost.change.seconds));
             let _ = writeln!(
                 text,
                 "\n  the change from the current tree: {change}; Kilo is busy for {busy}"
@@ -146,7 +146,7 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
 /// Returns a row for each cluster, below the head.
 pub(super) fn clusters(costs: &[Cost]) -> TextTable {
     // A column without any change is omitted.
-    let is_changing = costs.iter().any(|it| !it.delta.is_empty());
+    let is_changing = costs.iter().any(|it| !it.change.delta.is_empty());
     let change_columns = if is_changing { [">CHANGE", ">BUSY"] } else { [">"; 2] };
     let columns = ["TARGET", "GRADE"].into_iter();
     let columns = columns.chain(COLUMNS.map(|(name, _)| name));
@@ -159,9 +159,10 @@ pub(super) fn clusters(costs: &[Cost]) -> TextTable {
                 _ => units::value(quantity, it.value),
             })
         };
-        let mut row = vec![cost.cluster.clone(), grade(cost.grade())];
+        let mut row = vec![cost.cluster.clone(), grade(cost.grade)];
         row.extend(COLUMNS.iter().map(|(_, quantity)| cell(*quantity)));
-        let busy = if cost.delta.is_empty() { String::new() } else { units::seconds(cost.busy) };
+        let CostChange { delta, seconds } = &cost.change;
+        let busy = if delta.is_empty() { String::new() } else { units::seconds(*seconds) };
         row.extend([change(cost), busy]);
         table.add(row);
     }
@@ -170,7 +171,8 @@ pub(super) fn clusters(costs: &[Cost]) -> TextTable {
 
 /// Returns what comes, changes and goes, such as `+40 ~2 -1`.
 fn change(cost: &Cost) -> String {
-    let parts = [("+", cost.delta.added), ("~", cost.delta.changed), ("-", cost.delta.removed)]
+    let delta = cost.change.delta;
+    let parts = [("+", delta.added), ("~", delta.changed), ("-", delta.removed)]
         .into_iter()
         .filter(|(_, number)| 0 < *number)
         .map(|(sign, number)| format!("{sign}{}", units::count(number)));

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use clustermesh::capacity::{Estimate, LoadRemedy, remedy};
-use clustermesh::report::width::Width;
-use clustermesh::text;
+use crate::capacity::{Estimate, LoadRemedy, remedy};
+use crate::report::width::Width;
+use crate::text;
 
 /// Returns a sentence for each remedy, and below it the commands that people can try.
 pub(super) fn remedies(exceeded: &[&Estimate], width: Width) -> String {
