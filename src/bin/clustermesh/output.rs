@@ -32,8 +32,6 @@ pub(crate) mod terminal;
 mod verify;
 
 pub(crate) use checked::CheckedCounts;
-#[cfg(feature = "snapshot")]
-pub(crate) use diff::difference;
 pub(crate) use diff::{Compared, DiffFormat, WrittenDiff};
 pub(crate) use format::{ReportFormat, TableFormat};
 pub(crate) use outage::{LossProof, NextRender, PartsLoss, TriedLosses, WrittenOutage};

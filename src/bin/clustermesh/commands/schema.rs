@@ -11,13 +11,13 @@ use clustermesh::node_changes::NodeChanges;
 use clustermesh::report::json;
 use clustermesh::results::capacity::CapacityResult;
 use clustermesh::results::findings::json::WrittenReport;
+#[cfg(feature = "snapshot")]
+use clustermesh::results::status::StatusResult;
 use clustermesh::results::trace::TraceResult;
 use clustermesh::results::trace::batch::TraceMistake;
 use clustermesh::{config, expectations, mesh, outputs, policy, snapshot};
 
 use crate::Outcome;
-#[cfg(feature = "snapshot")]
-use crate::commands::status::WrittenStatus;
 use crate::failure::CommandResult;
 use crate::output::{Printer, WrittenDiff, WrittenOutage, WrittenVerification};
 
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> CommandResult {
         (SchemaKind::Graph, _) => json::schema::<MeshGraph>(),
         (SchemaKind::Capacity, _) => json::schema::<CapacityResult>(),
         #[cfg(feature = "snapshot")]
-        (SchemaKind::Status, _) => json::schema::<WrittenStatus>(),
+        (SchemaKind::Status, _) => json::schema::<StatusResult>(),
         (SchemaKind::Dns, _) => json::schema::<DnsConfig>(),
         (SchemaKind::Wireguard, _) => json::schema::<HostConfig>(),
         (SchemaKind::Firewall, _) => json::schema::<Firewall>(),

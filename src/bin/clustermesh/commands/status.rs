@@ -9,7 +9,11 @@ use clustermesh::agent::inventory::Inventory;
 use clustermesh::diagnostic::escaped;
 use clustermesh::name::ClusterName;
 use clustermesh::results::findings::Report;
-use clustermesh::results::findings::markdown::COMMENT;
+use clustermesh::results::status::StatusResult;
+use clustermesh::results::status::peers::{ClusterPeers, RenderedFolder};
+use clustermesh::results::status::state::{
+    ClusterState, ClusterStatus, GuardStatus, NodeCounts, UnreadCluster,
+};
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, reach};
 use clustermesh::text::count;
@@ -28,15 +32,8 @@ use crate::threshold::FailOn;
 use crate::{Outcome, applied_files, clock, input_file};
 
 mod guard;
-mod json;
-mod markdown;
-mod shown;
-mod state;
-
-pub(crate) use json::WrittenStatus;
 
 use guard::GuardComparison;
-use state::{ClusterState, ClusterStatus, GuardStatus, NodeCounts, RenderedFolder, UnreadCluster};
 
 /// The pause before clusters are read again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -94,36 +91,22 @@ pub(crate) fn run(args: &StatusArgs, files: &FileOptions, printer: &mut Printer)
     findings.extend(rendered.findings.iter().filter(is_about).cloned());
     findings.extend(states.iter().flat_map(|it| it.findings.clone()));
     let findings = inputs.settings.in_force(findings);
-    let outcome = states
-        .iter()
-        .map(ClusterStatus::outcome)
-        .max()
-        .unwrap_or(Outcome::Clean)
-        .max(FailOn::default().threshold().outcome(&findings));
-    let success = match outcome {
-        Outcome::Clean if findings.is_empty() => shown::success(&states),
-        _ => String::new(),
+    let failed = if states.iter().all(ClusterStatus::is_readable) {
+        Outcome::findings_if(!states.iter().all(ClusterStatus::is_clean))
+    } else {
+        Outcome::Unreadable
     };
+    let outcome = failed.max(FailOn::default().threshold().outcome(&findings));
     let report = Report::new(&inputs.files, &findings);
-    match args.output {
-        TableFormat::Human => {
-            let basis = basis(&inputs, states.len());
-            printer.result(&(basis + &shown::text(&states) + &success))?;
-            if !findings.is_empty() {
-                printer.findings(&inputs.files, &findings);
-                printer.counts(&findings, None);
-            }
-        }
-        TableFormat::Json => {
-            printer.print(&json::text(&states, &report)?)?;
-        }
-        TableFormat::Markdown => {
-            let mut text = markdown::text(&states) + &success;
-            if !findings.is_empty() {
-                text = format!("{text}\n{}", report.markdown(COMMENT));
-            }
-            printer.print(&text)?;
-        }
+    let is_success = outcome == Outcome::Clean && findings.is_empty();
+    let basis = match args.output {
+        TableFormat::Human => basis(&inputs, states.len()),
+        TableFormat::Json | TableFormat::Markdown => String::new(),
+    };
+    printer.finish(&StatusResult::new(&states, &report, basis, is_success), args.output)?;
+    if args.output == TableFormat::Human && !findings.is_empty() {
+        printer.findings(&inputs.files, &findings);
+        printer.counts(&findings, None);
     }
     Ok(outcome)
 }
@@ -208,12 +191,13 @@ impl LiveCluster {
             let differences = nodes.differences(cluster, answer.listing, clock::now());
             let found = ClusterState {
                 guard: GuardStatus::default(),
-                versions,
-                inventory: Inventory::default(),
-                rendered: folder(cluster, rendered),
-                nodes: differences.map_or_else(
-                    |error| NodeCounts::Unreadable(answer.hidden.hide(&format!("{error:#}"))),
-                    NodeCounts::Compared,
+                crd_versions: versions,
+                peers: ClusterPeers {
+                    rendered: folder(cluster, rendered),
+                    inventory: Inventory::default(),
+                },
+                nodes: NodeCounts::new(
+                    differences.map_err(|error| answer.hidden.hide(&format!("{error:#}"))),
                 ),
             };
             Ok((found, has, findings, guard))
@@ -227,13 +211,12 @@ impl LiveCluster {
                 has.extend(file);
                 state.findings = weaknesses;
                 state.findings.extend(reach::manifests(cluster, &has));
-                state.found = Ok(found);
+                state.found = Some(found);
             }
             Err(fault) => {
-                state.found = Err(UnreadCluster {
-                    finding: clusters::unread(cluster, &fault),
-                    is_final: fault.is_final(),
-                });
+                let finding = clusters::unread(cluster, &fault);
+                state.found = None;
+                state.error = Some(UnreadCluster::new(&finding, fault.is_final()));
             }
         }
         Self { state, has, guard }
@@ -251,7 +234,7 @@ fn compared(
     let guards = GuardComparison::new(inputs)?;
     for (cluster, mut live) in answers {
         let guard = guards.status(&live.state, live.guard);
-        if let Ok(found) = &mut live.state.found {
+        if let Some(found) = &mut live.state.found {
             found.guard = guard;
             has.insert(cluster.clone(), live.has);
         }
@@ -261,12 +244,13 @@ fn compared(
     let applied = rendered.with(inputs, &has)?;
     let fabric = applied.fabric(inputs);
     for (cluster, state) in &mut states {
-        if let (Ok(found), Some(has)) = (&mut state.found, has.get(cluster)) {
+        if let (Some(found), Some(has)) = (&mut state.found, has.get(cluster)) {
+            let peers = &mut found.peers;
             let rendered = rendered.files(cluster);
-            found.inventory = Inventory::new(cluster, has, rendered, &inputs.meshes, &fabric);
-            if found.rendered != RenderedFolder::Whole {
+            peers.inventory = Inventory::new(cluster, has, rendered, &inputs.meshes, &fabric);
+            if peers.rendered != RenderedFolder::Whole {
                 // They may be rendered, in what cannot be read.
-                found.inventory.left_over.clear();
+                peers.inventory.left_over.clear();
             }
         }
     }

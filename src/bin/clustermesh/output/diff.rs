@@ -25,8 +25,6 @@ mod wording;
 
 pub(crate) use json::WrittenDiff;
 pub(super) use wording::counts;
-#[cfg(feature = "snapshot")]
-pub(crate) use wording::difference;
 
 /// An output format of differences.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

@@ -2,12 +2,12 @@
 
 use clustermesh::admission::{Enforcement, Excess, Guard, GuardAccess, Recorded};
 use clustermesh::diagnostic::escaped;
+use clustermesh::results::status::state::{ClusterStatus, GuardProblem, GuardState, GuardStatus};
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::gitops::GuardFile;
 use clustermesh::text::and_more;
 use serde_json::Value;
 
-use super::state::{ClusterStatus, GuardProblem, GuardState, GuardStatus};
 use crate::guard_files;
 use crate::inputs::Inputs;
 

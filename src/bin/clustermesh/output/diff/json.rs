@@ -11,6 +11,7 @@ use clustermesh::net::Cidr;
 use clustermesh::place::Place;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::results::findings::json::{WrittenPlace, bare_place, findings};
+use clustermesh::results::peer_difference;
 use clustermesh::results::source_texts::SourceTexts;
 
 use super::{Compared, remedy, wording};
@@ -215,7 +216,7 @@ fn peer(change: &PeerChange) -> WrittenPeer<'_> {
                 match difference {
                     Difference::RangesGained(ranges) => gained.extend(texts(ranges)),
                     Difference::RangesLost(ranges) => lost.extend(texts(ranges)),
-                    other => differences.push(wording::difference(other)),
+                    other => differences.push(peer_difference::difference(other)),
                 }
             }
             (WrittenPeerChangeKind::Changed, None)

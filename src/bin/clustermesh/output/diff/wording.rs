@@ -3,18 +3,18 @@
 use clustermesh::capacity::units;
 use clustermesh::changes::cause::{ChangedSetting, ChangedValue, FORM};
 use clustermesh::changes::{
-    Cause, CauseEffect, Difference, LoadChange, NodeChange, NodeRef, PathChange, PathCounts,
-    PeerChange, PeerChangeKind, PeerCounts, ServiceChange, ServiceChangeKind,
+    Cause, CauseEffect, LoadChange, NodeChange, NodeRef, PathChange, PathCounts, PeerChange,
+    PeerChangeKind, PeerCounts, ServiceChange, ServiceChangeKind,
 };
 use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::mesh::State;
 use clustermesh::name::ClusterName;
 use clustermesh::net::{Cidr, without};
 use clustermesh::place::Place;
+use clustermesh::results::peer_difference::{self, moved, ranges};
 use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules;
 use clustermesh::text::{count, first, listed};
-use clustermesh::wireguard::Endpoint;
 
 use super::Compared;
 
@@ -172,8 +172,12 @@ fn of_node(node: &str, change: &NodeChange) -> String {
             let (from, to) = (Quoted(from), Quoted(to));
             format!("{node} is in another location: {from} → {to}")
         }
-        NodeChange::RangesGained(ranges) => format!("{node} gained {}", self::ranges(ranges)),
-        NodeChange::RangesLost(ranges) => format!("{node} lost {}", self::ranges(ranges)),
+        NodeChange::RangesGained(ranges) => {
+            format!("{node} gained {}", peer_difference::ranges(ranges))
+        }
+        NodeChange::RangesLost(ranges) => {
+            format!("{node} lost {}", peer_difference::ranges(ranges))
+        }
     }
 }
 
@@ -249,37 +253,20 @@ pub(super) fn change(change: &PeerChange) -> String {
         PeerChangeKind::Added { renamed_from: Some(from), .. } => {
             format!("+ {peer}, which was called {}", name(from))
         }
-        PeerChangeKind::Added { ranges, .. } => format!("+ {peer} with {}", self::ranges(ranges)),
+        PeerChangeKind::Added { ranges, .. } => {
+            format!("+ {peer} with {}", peer_difference::ranges(ranges))
+        }
         PeerChangeKind::Removed { renamed_to: Some(to), .. } => {
             format!("- {peer}, which is now called {}", name(to))
         }
-        PeerChangeKind::Removed { ranges, .. } => format!("- {peer} with {}", self::ranges(ranges)),
+        PeerChangeKind::Removed { ranges, .. } => {
+            format!("- {peer} with {}", peer_difference::ranges(ranges))
+        }
         PeerChangeKind::Changed(differences) => {
-            let differences: Vec<String> = differences.iter().map(difference).collect();
+            let differences: Vec<String> =
+                differences.iter().map(peer_difference::difference).collect();
             format!("~ {peer}: {}", differences.join("; "))
         }
-    }
-}
-
-/// Returns a difference as a phrase.
-pub(crate) fn difference(difference: &Difference) -> String {
-    let seconds = |seconds: u64| match seconds {
-        0 => "none".to_owned(),
-        seconds => format!("{seconds} s"),
-    };
-    match difference {
-        Difference::Key => "another key".to_owned(),
-        Difference::Endpoint { from, to } => {
-            format!("endpoint {}", moved(from.as_ref(), to.as_ref()))
-        }
-        Difference::Keepalive { from, to } => {
-            format!("keepalive {} → {}", seconds(*from), seconds(*to))
-        }
-        Difference::PresharedKey => "another preshared key".to_owned(),
-        Difference::RangesGained(ranges) => format!("gains {}", self::ranges(ranges)),
-        Difference::RangesLost(ranges) => format!("loses {}", self::ranges(ranges)),
-        Difference::Spelling => "the same ranges in another order or form".to_owned(),
-        Difference::Validity => "whether Kilo accepts it".to_owned(),
     }
 }
 
@@ -331,21 +318,6 @@ pub(super) fn busy(load: &LoadChange) -> String {
 
 fn peer_names(peers: &[String]) -> String {
     first(LISTED, peers.iter().map(|it| name(it)))
-}
-
-fn moved(from: Option<&Endpoint>, to: Option<&Endpoint>) -> String {
-    let shown = |endpoint: Option<&Endpoint>| match endpoint {
-        Some(endpoint) => escaped(&endpoint.to_string(), SHOWN),
-        None => "none".to_owned(),
-    };
-    format!("{} → {}", shown(from), shown(to))
-}
-
-fn ranges(ranges: &[Cidr]) -> String {
-    if ranges.is_empty() {
-        return "no range".to_owned();
-    }
-    first(LISTED, ranges)
 }
 
 fn node(node: &NodeRef) -> String {

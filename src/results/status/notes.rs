@@ -1,19 +1,16 @@
-//! States for people: a line for each cluster, and the problems below.
+//! A line for each cluster, and the problems and notices about it.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
-use clustermesh::agent::applied::{OptionalField, removal};
-use clustermesh::agent::inventory::{DriftedPeer, Foreign, Holder, Inventory};
-use clustermesh::diagnostic::{Finding, escaped};
-use clustermesh::rules::clusters;
-use clustermesh::text::{self, shell_word};
+use crate::agent::applied::{OptionalField, removal};
+use crate::agent::inventory::{DriftedPeer, Foreign, Holder, Inventory};
+use crate::diagnostic::escaped;
+use crate::rules::clusters;
+use crate::text::{self, shell_word};
 
-use super::state::{
-    ClusterState, ClusterStatus, GuardState, NodeCounts, RenderedFolder, UnreadCluster,
-};
-use crate::output::{difference, terminal};
-use clustermesh::report::table::TextTable;
+use super::peers::RenderedFolder;
+use super::state::{ClusterState, ClusterStatus, GuardState, NodeCounts, Note, UnreadCluster};
+use crate::results::peer_difference::difference;
 
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 300;
@@ -34,38 +31,10 @@ pub(super) const COLUMNS: [&str; 9] = [
     "GUARD",
 ];
 
-/// Returns the table and, below it, the problems of each cluster.
-pub(super) fn text(states: &[ClusterStatus]) -> String {
-    let mut table = TextTable::new(COLUMNS);
-    for state in states {
-        table.add(row(state).to_vec());
-    }
-    let width = terminal::stdout();
-    let mut text = table.folded(width);
-    for state in states {
-        let notes = notes(state);
-        if notes.is_empty() {
-            continue;
-        }
-        let _ = writeln!(text, "\n{}", state.cluster);
-        for Note { about, lines, help } in notes {
-            for line in lines {
-                let line = width.hanging(4, &format!("{about}: {line}"));
-                let _ = writeln!(text, "  {line}");
-            }
-            if let Some(help) = help {
-                let help = width.hanging(4, &format!("help: {help}"));
-                let _ = writeln!(text, "    {help}");
-            }
-        }
-    }
-    text
-}
-
 /// Returns the sentence for clusters without problems.
 pub(super) fn success(states: &[ClusterStatus]) -> String {
-    let found = states.iter().filter_map(|it| it.found.as_ref().ok());
-    let peers: usize = found.map(|it| it.inventory.in_sync).sum();
+    let found = states.iter().filter_map(|it| it.found.as_ref());
+    let peers: usize = found.map(|it| it.peers.inventory.in_sync).sum();
     format!(
         "\nNo problems found ({}, {}).\n",
         text::count(states.len(), "cluster"),
@@ -76,13 +45,14 @@ pub(super) fn success(states: &[ClusterStatus]) -> String {
 /// Returns the cells of a cluster.
 pub(super) fn row(state: &ClusterStatus) -> [String; 9] {
     let cluster = state.cluster.to_string();
-    let Ok(found) = &state.found else {
+    let Some(found) = &state.found else {
         let mut row = [const { String::new() }; 9];
         row[0] = cluster;
         "unreadable".clone_into(&mut row[1]);
         return row;
     };
-    let ClusterState { inventory, nodes, .. } = found;
+    let ClusterState { peers, nodes, .. } = found;
+    let inventory = &peers.inventory;
     let shall = inventory.in_sync + inventory.missing.len() + inventory.changed.len();
     [
         cluster,
@@ -93,9 +63,9 @@ pub(super) fn row(state: &ClusterStatus) -> [String; 9] {
         inventory.left_over.len().to_string(),
         inventory.foreign.len().to_string(),
         match nodes {
-            NodeCounts::Compared(differences) if differences.is_empty() => "up to date",
-            NodeCounts::Compared(_) => "differs",
-            NodeCounts::Unreadable(_) => "unreadable",
+            NodeCounts { error: Some(_), .. } => "unreadable",
+            NodeCounts { is_current: true, .. } => "up to date",
+            NodeCounts { .. } => "differs",
         }
         .to_owned(),
         match found.guard.state {
@@ -109,16 +79,6 @@ pub(super) fn row(state: &ClusterStatus) -> [String; 9] {
     ]
 }
 
-/// A problem of a cluster, or a notice.
-pub(super) struct Note {
-    /// The subject.
-    pub(super) about: &'static str,
-    /// The lines of the message.
-    pub(super) lines: Vec<String>,
-    /// The remedy.
-    pub(super) help: Option<String>,
-}
-
 impl Note {
     /// Returns the first lines of a list, with a remedy; nothing if the list is empty.
     fn list(about: &'static str, lines: &[String], help: impl Into<String>) -> Option<Self> {
@@ -128,25 +88,21 @@ impl Note {
 
 /// Returns the problems of a cluster, and the notices.
 pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
-    let found = match &state.found {
-        Ok(found) => found,
-        Err(UnreadCluster { finding, .. }) => {
-            return vec![of_finding(finding.rule.name(), finding)];
-        }
+    let Some(found) = &state.found else {
+        return state.error.iter().map(UnreadCluster::note).collect();
     };
-    let missing_crd = found.versions.is_empty().then(|| {
+    let inventory = &found.peers.inventory;
+    let missing_crd = found.crd_versions.is_empty().then(|| {
         let finding = clusters::missing_crd(&state.cluster);
-        of_finding("crd", &finding)
+        Note { about: "crd", ..UnreadCluster::new(&finding, false).note() }
     });
-    let nodes = match &found.nodes {
-        NodeCounts::Compared(differences) => {
+    let nodes = match &found.nodes.error {
+        None => {
             let cluster = &state.cluster;
             let help = format!("run `clustermesh snapshot {cluster}`, then `clustermesh render`");
-            Note::list("snapshot", differences, help)
+            Note::list("snapshot", &found.nodes.differences, help)
         }
-        NodeCounts::Unreadable(problem) => {
-            Some(Note { about: "snapshot", lines: vec![shown(problem)], help: None })
-        }
+        Some(problem) => Some(Note { about: "snapshot", lines: vec![shown(problem)], help: None }),
     };
     let guard = found.guard.problem.as_ref().map(|it| Note {
         about: "guard",
@@ -155,17 +111,13 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
     });
     missing_crd
         .into_iter()
-        .chain(of_folder(found.rendered))
-        .chain(of_rendered(state, &found.inventory))
-        .chain(of_foreign(&found.inventory))
-        .chain(of_keys(&found.inventory))
+        .chain(of_folder(found.peers.rendered))
+        .chain(of_rendered(state, inventory))
+        .chain(of_foreign(inventory))
+        .chain(of_keys(inventory))
         .chain(nodes)
         .chain(guard)
         .collect()
-}
-
-fn of_finding(about: &'static str, finding: &Finding) -> Note {
-    Note { about, lines: vec![finding.message.to_string()], help: finding.help.clone() }
 }
 
 /// Returns a note about a folder in the rendered tree that is not whole.
