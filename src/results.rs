@@ -16,3 +16,4 @@ pub mod shown_source;
 pub mod source_texts;
 pub mod status;
 pub mod trace;
+pub mod verify;

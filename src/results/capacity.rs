@@ -12,6 +12,7 @@ use crate::capacity::{Cost, Outgrowth};
 use crate::diagnostic::Quoted;
 use crate::joining::{self, JoinedLoad, Joiner};
 use crate::name::ClusterName;
+use crate::report::json::JsonDocument;
 use crate::report::page::{PageForm, ReportPage};
 use crate::schema::ExampleFile;
 use crate::text;
@@ -84,6 +85,10 @@ impl ResultForms for CapacityResult<'_> {
             page.text(&format!("\nNot counted, because a snapshot is missing: {names}.\n"));
         }
         page.finish()
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        JsonDocument::of(self).text()
     }
 }
 

@@ -9,6 +9,7 @@ use super::findings::Report;
 use super::findings::json::{WrittenFinding, findings};
 use super::findings::markdown::COMMENT;
 use super::forms::ResultForms;
+use crate::report::json::JsonDocument;
 use crate::report::markdown::code;
 use crate::report::page::PageForm;
 use crate::report::table::TextTable;
@@ -123,5 +124,9 @@ impl ResultForms for StatusResult<'_> {
             PageForm::Terminal(width) => self.human(width),
             PageForm::Markdown => self.markdown(),
         }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        JsonDocument::of(self).text()
     }
 }

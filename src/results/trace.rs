@@ -10,6 +10,7 @@ use super::source_texts::SourceTexts;
 use crate::agent::fabric::{At, Fabric};
 use crate::packet::messages::{self, DELIVERED};
 use crate::packet::trace::{NamedEnd, Trace};
+use crate::report::json::JsonDocument;
 use crate::report::page::{PageForm, ReportPage};
 use crate::report::width::Width;
 use crate::rules::Finding;
@@ -163,6 +164,10 @@ impl ResultForms for TraceResult<'_> {
             text
         });
         page.finish()
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        JsonDocument::of(self).text()
     }
 }
 

@@ -29,13 +29,11 @@ mod source_texts;
 mod step_summary;
 mod summary;
 pub(crate) mod terminal;
-mod verify;
 
 pub(crate) use checked::CheckedCounts;
 pub(crate) use diff::{Compared, DiffFormat, WrittenDiff};
 pub(crate) use format::{ReportFormat, TableFormat};
 pub(crate) use outage::{LossProof, NextRender, PartsLoss, TriedLosses, WrittenOutage};
-pub(crate) use verify::{JoinVerification, ProvedService, Verified, WrittenVerification};
 
 /// The printer of a run, for standard output and standard error.
 pub(crate) struct Printer {

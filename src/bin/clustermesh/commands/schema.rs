@@ -15,11 +15,12 @@ use clustermesh::results::findings::json::WrittenReport;
 use clustermesh::results::status::StatusResult;
 use clustermesh::results::trace::TraceResult;
 use clustermesh::results::trace::batch::TraceMistake;
+use clustermesh::results::verify::WrittenVerification;
 use clustermesh::{config, expectations, mesh, outputs, policy, snapshot};
 
 use crate::Outcome;
 use crate::failure::CommandResult;
-use crate::output::{Printer, WrittenDiff, WrittenOutage, WrittenVerification};
+use crate::output::{Printer, WrittenDiff, WrittenOutage};
 
 /// Print the JSON Schema of a format
 ///

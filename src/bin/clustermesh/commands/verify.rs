@@ -10,6 +10,7 @@ use clustermesh::proof::expectation::{self, Check};
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, Excused, Verification};
+use clustermesh::results::verify::Verified;
 use clustermesh::rules::Finding;
 use clustermesh::rules::verified::{self, InputGaps};
 use clustermesh::{mesh, outage};
@@ -17,7 +18,7 @@ use clustermesh::{mesh, outage};
 use crate::applied_files::{AppliedFiles, Dumps, Gathered, basis};
 use crate::failure::CommandResult;
 use crate::inputs::Inputs;
-use crate::output::{CheckedCounts, Printer, ReportFormat, Verified};
+use crate::output::{CheckedCounts, Printer, ReportFormat};
 use crate::proving::{self, WantedPeers, look};
 use crate::settings::FileOptions;
 use crate::threshold::FailOn;
@@ -219,6 +220,7 @@ fn verify(args: &VerifyArgs, read: &ProofInputs, printer: &mut Printer) -> Comma
     findings.extend(inputs.settings.in_force(found));
     let folder = input_file::name(&inputs.settings.rendered.value);
     let verified = Verified {
+        basis: basis(inputs, &args.dumps),
         fabric: &fabric,
         files: &inputs.files,
         verification: &proof.verification,
@@ -234,29 +236,17 @@ fn verify(args: &VerifyArgs, read: &ProofInputs, printer: &mut Printer) -> Comma
         joining: Some(&outlook),
     };
     drop(progress);
-    report(args, inputs, &verified, printer)?;
-    Ok(threshold.outcome(&findings))
-}
-
-/// Prints what came of it.
-fn report(
-    args: &VerifyArgs,
-    inputs: &Inputs,
-    verified: &Verified,
-    printer: &mut Printer,
-) -> anyhow::Result<()> {
-    let text = verified.text(args.output)?;
+    let report = verified.report();
+    match args.output.of_table() {
+        Some(format) => printer.finish(&verified, format)?,
+        None => printer.print(&args.output.text(&report)?)?,
+    }
     match args.output {
         ReportFormat::Human => {
-            printer.result(&format!("{}\n\n{text}", basis(inputs, &args.dumps)))?;
-            let checked = CheckedCounts::fabric(verified.fabric);
-            printer.counts(verified.findings, Some(&checked));
+            printer.counts(&findings, Some(&CheckedCounts::fabric(&fabric)));
         }
-        ReportFormat::Github => {
-            printer.print(&text)?;
-            printer.summarize(&verified.report());
-        }
-        _ => printer.print(&text)?,
+        ReportFormat::Github => printer.summarize(&report),
+        _ => {}
     }
-    Ok(())
+    Ok(threshold.outcome(&findings))
 }

@@ -37,6 +37,16 @@ pub(crate) enum TableFormat {
 }
 
 impl ReportFormat {
+    /// Returns the same format of a result that is more than findings, unless it has only these.
+    pub(crate) fn of_table(self) -> Option<TableFormat> {
+        match self {
+            Self::Human => Some(TableFormat::Human),
+            Self::Json => Some(TableFormat::Json),
+            Self::Markdown => Some(TableFormat::Markdown),
+            Self::Concise | Self::Sarif | Self::Github | Self::Gitlab => None,
+        }
+    }
+
     /// Returns a report in this format; in colours only for a person.
     pub(crate) fn text(self, report: &Report) -> serde_json::Result<String> {
         Ok(match self {

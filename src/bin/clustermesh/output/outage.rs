@@ -15,8 +15,8 @@ use clustermesh::report::width::Width;
 use clustermesh::results::findings::markdown::COMMENT;
 use clustermesh::text;
 
-use super::verify::declared_paths;
 use super::{TableFormat, terminal};
+use clustermesh::results::verify::declared_paths;
 
 mod json;
 

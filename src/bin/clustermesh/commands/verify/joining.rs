@@ -15,9 +15,9 @@ use super::{Proof, ProofInputs, ProofRequest};
 use crate::applied_files::{AppliedFiles, KnownContents};
 use crate::failure::CommandResult;
 use crate::inputs::Inputs;
-use crate::output::{JoinVerification, Verified};
 use crate::proving::look;
 use crate::threshold::Threshold;
+use clustermesh::results::verify::{JoinVerification, Verified};
 
 /// Clusters that join, and what all clusters would get with them.
 #[derive(Default)]
@@ -113,6 +113,7 @@ impl JoinPlan {
         threshold: Threshold,
     ) -> JoinVerification<'p, 'p> {
         let verified = joined.map(|it| Verified {
+            basis: String::new(),
             fabric: &it.fabric,
             files: &inputs.files,
             verification: &it.proof.verification,

@@ -8,7 +8,7 @@ use clustermesh::proof::messages::service;
 use clustermesh::proof::reach::Reach;
 use clustermesh::rules::{Finding, services};
 
-use crate::output::ProvedService;
+use clustermesh::results::verify::ProvedService;
 
 /// Proves the paths of pods, and counts those of nodes.
 pub(super) fn prove<'a>(

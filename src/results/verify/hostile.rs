@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use clustermesh::agent::model::Tunnel;
-use clustermesh::mesh::AddressClass;
-use clustermesh::net::prefixes::Span;
-use clustermesh::proof::bounded_list::{BoundedList, Kinded as _};
-use clustermesh::proof::hostile::{
+use crate::agent::model::Tunnel;
+use crate::mesh::AddressClass;
+use crate::net::prefixes::Span;
+use crate::proof::bounded_list::{BoundedList, Kinded as _};
+use crate::proof::hostile::{
     Breach, Exposure, FarEndKind, Hold, Onward, OnwardKind, OpenWay, Whose,
 };
-use clustermesh::proof::messages::hostile::{far_end, owners};
-use clustermesh::text;
+use crate::proof::messages::hostile::{far_end, owners};
+use crate::text;
 
 use super::Verified;
 

@@ -1,11 +1,11 @@
 //! Expectations of a verification as objects for programs.
 
-use clustermesh::diagnostic::escaped;
-use clustermesh::expectations::Expected;
-use clustermesh::proof::expectation::Check;
-use clustermesh::report::json::JsonDocument;
-use clustermesh::results::findings::json::{WrittenPlace, bare_place};
-use clustermesh::results::trace::TraceResult;
+use crate::diagnostic::escaped;
+use crate::expectations::Expected;
+use crate::proof::expectation::Check;
+use crate::report::json::JsonDocument;
+use crate::results::findings::json::{WrittenPlace, bare_place};
+use crate::results::trace::TraceResult;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
-use clustermesh::agent::fabric::SiteId;
-use clustermesh::diagnostic::escaped;
-use clustermesh::packet::trace::{End, NamedEnd, Trace};
-use clustermesh::proof::messages::expectation::name;
-use clustermesh::report::width::Width;
-use clustermesh::results::source_texts::SourceTexts;
-use clustermesh::results::trace::TraceResult;
-use clustermesh::text;
+use crate::agent::fabric::SiteId;
+use crate::diagnostic::escaped;
+use crate::packet::trace::{End, NamedEnd, Trace};
+use crate::proof::messages::expectation::name;
+use crate::report::width::Width;
+use crate::results::trace::TraceResult;
+use crate::text;
 
 use super::Verified;
 

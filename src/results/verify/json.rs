@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use clustermesh::agent::fabric::{At, DialPremise, SiteId, SitePair};
-use clustermesh::diagnostic::escaped;
-use clustermesh::joining::Joiner;
-use clustermesh::mesh::AddressClass;
-use clustermesh::net::Family;
-use clustermesh::packet::premise::Premise;
-use clustermesh::proof::expectation::Check;
-use clustermesh::proof::verify::{Assumption, Failure, Pairing, SinglePoint, Tally};
-use clustermesh::report::json::JsonDocument;
-use clustermesh::results::findings::json::{WrittenFinding, each, findings};
-use clustermesh::schema::ExampleFile;
+use crate::agent::fabric::{At, DialPremise, SiteId, SitePair};
+use crate::diagnostic::escaped;
+use crate::joining::Joiner;
+use crate::mesh::AddressClass;
+use crate::net::Family;
+use crate::packet::premise::Premise;
+use crate::proof::expectation::Check;
+use crate::proof::verify::{Assumption, Failure, Pairing, SinglePoint, Tally};
+use crate::report::json::JsonDocument;
+use crate::results::findings::json::{WrittenFinding, each, findings};
+use crate::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ const NAMED: usize = 300;
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Verification", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct WrittenVerification<'a> {
+pub struct WrittenVerification<'a> {
     /// Whether no snapshot is missing, all declared paths and expectations hold, nothing else is
     /// reachable where it must not be, and no finding makes the exit code 1. Assumed paths count as
     /// holding.

@@ -1,13 +1,13 @@
 //! A verification with the clusters that join, as an object for programs.
 
-use clustermesh::joining::Joiner;
-use clustermesh::results::findings::json::{WrittenFinding, written as finding};
+use crate::joining::Joiner;
+use crate::results::findings::json::{WrittenFinding, written as finding};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::expected::{self, WrittenExpectationResult};
 use super::{WrittenAssumption, WrittenFailure, WrittenPairing, WrittenTally, each, tally};
-use crate::output::JoinVerification;
+use crate::results::verify::JoinVerification;
 
 /// The result if clusters with `state: Joining` were joined.
 #[derive(JsonSchema, Serialize)]

@@ -1,47 +1,47 @@
 //! Undeclared paths, as they are written.
 
-use clustermesh::mesh::AddressClass;
-use clustermesh::proof::verify::{Paths, Unallowed, Undeclared, Unowned};
-use clustermesh::rules::verified::whose;
+use crate::mesh::AddressClass;
+use crate::proof::verify::{Paths, Unallowed, Undeclared, Unowned};
+use crate::rules::verified::whose;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::WrittenNode;
-use crate::output::verify::Verified;
+use crate::results::verify::Verified;
 
 /// Paths from or to one range that work although no mesh declares them.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::output::verify) struct WrittenUndeclared {
+pub(in crate::results::verify) struct WrittenUndeclared {
     /// The cluster that sends.
-    pub(in crate::output::verify) from: String,
+    pub(in crate::results::verify) from: String,
     /// The cluster that receives.
-    pub(in crate::output::verify) to: String,
+    pub(in crate::results::verify) to: String,
     /// The class of a source.
     sender: AddressClass,
     /// The class of the destination.
     receiver: AddressClass,
     /// Whether the range is that of the sender or of the receiver.
-    pub(in crate::output::verify) side: PathSide,
+    pub(in crate::results::verify) side: PathSide,
     /// The range: a CIDR, or its first and last address.
     #[schemars(example = &"10.42.1.0/24")]
-    pub(in crate::output::verify) range: String,
+    pub(in crate::results::verify) range: String,
     /// The owner of the addresses.
     #[schemars(example = &"pods of east/worker-1")]
-    pub(in crate::output::verify) owner: String,
+    pub(in crate::results::verify) owner: String,
     /// The narrowest declared range that contains it, if any.
     #[schemars(example = &"10.42.0.0/16")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::output::verify) declared: Option<String>,
+    pub(in crate::results::verify) declared: Option<String>,
     /// The number of paths between owners: nodes, or cluster-wide ranges.
-    pub(in crate::output::verify) pairs: u64,
+    pub(in crate::results::verify) pairs: u64,
 }
 
 /// Undeclared paths from one class of addresses to another that the expectations forbid, and one of them.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Unallowed")]
 #[serde(rename_all = "camelCase")]
-pub(in crate::output::verify) struct WrittenUnallowed {
+pub(in crate::results::verify) struct WrittenUnallowed {
     /// The class of a source.
     sender: AddressClass,
     /// The class of the destination.
@@ -65,7 +65,7 @@ pub(in crate::output::verify) struct WrittenUnallowed {
 /// Addresses that no node has, in a range that a node carries as a whole. Packets to them leave by the node's default route.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::output::verify) struct WrittenUnowned {
+pub(in crate::results::verify) struct WrittenUnowned {
     /// The node that gets the packets.
     node: WrittenNode,
     /// The range.
@@ -81,7 +81,7 @@ pub(in crate::output::verify) struct WrittenUnowned {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Side")]
-pub(in crate::output::verify) enum PathSide {
+pub(in crate::results::verify) enum PathSide {
     /// The sender.
     Sender,
     /// The receiver.
@@ -118,7 +118,7 @@ impl Verified<'_, '_> {
     }
 
     /// Returns undeclared paths in their written form.
-    pub(in crate::output::verify) fn undeclared(
+    pub(in crate::results::verify) fn undeclared(
         &self,
         undeclared: &Undeclared,
     ) -> WrittenUndeclared {

@@ -1,16 +1,16 @@
 //! Possible attacks of hostile clusters, as objects for programs.
 
-use clustermesh::agent::fabric::{At, SiteId};
-use clustermesh::agent::model::TunnelClaim;
-use clustermesh::diagnostic::escaped;
-use clustermesh::mesh::AddressClass;
-use clustermesh::net::prefixes::Span;
-use clustermesh::proof::bounded_list::{BoundedList, Kinded as _};
-use clustermesh::proof::hostile::{
+use crate::agent::fabric::{At, SiteId};
+use crate::agent::model::TunnelClaim;
+use crate::diagnostic::escaped;
+use crate::mesh::AddressClass;
+use crate::net::prefixes::Span;
+use crate::proof::bounded_list::{BoundedList, Kinded as _};
+use crate::proof::hostile::{
     Exposure, Hold, Hostile, Onward, OnwardKind, OpenWay, RelayedSource, WhoseKind,
 };
-use clustermesh::proof::messages::hostile::{far_end, owners};
-use clustermesh::results::findings::json::{WrittenPlace, bare_place};
+use crate::proof::messages::hostile::{far_end, owners};
+use crate::results::findings::json::{WrittenPlace, bare_place};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};

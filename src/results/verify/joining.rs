@@ -2,23 +2,23 @@
 
 use std::fmt::Write as _;
 
-use clustermesh::joining::{self, Joiner};
+use crate::joining::{self, Joiner};
 
 use super::{Matrix, Verified, in_markdown};
-use clustermesh::report::width::Width;
-use clustermesh::results::findings::markdown;
+use crate::report::width::Width;
+use crate::results::findings::markdown;
 
 /// The largest size of the findings in Markdown, in bytes.
 const FINDINGS: usize = 10_000;
 
 /// A verification with the clusters that join.
-pub(crate) struct JoinVerification<'a, 'f> {
+pub struct JoinVerification<'a, 'f> {
     /// The clusters that could join now.
-    pub(crate) joiners: &'a [Joiner],
+    pub joiners: &'a [Joiner],
     /// The clusters that cannot join before they have a snapshot.
-    pub(crate) waiting: &'a [Joiner],
+    pub waiting: &'a [Joiner],
     /// The result, of which only the findings that are new count; nothing if no cluster could join now.
-    pub(crate) verified: Option<Verified<'a, 'f>>,
+    pub verified: Option<Verified<'a, 'f>>,
 }
 
 impl JoinVerification<'_, '_> {

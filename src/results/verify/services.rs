@@ -3,23 +3,23 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use clustermesh::mirror::ServicePath;
-use clustermesh::name::ServiceName;
-use clustermesh::place::Place;
-use clustermesh::text::{count, listed};
+use crate::mirror::ServicePath;
+use crate::name::ServiceName;
+use crate::place::Place;
+use crate::text::{count, listed};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Verified;
 
 /// The paths to a Service, with how many there are and how many of these fail.
-pub(crate) struct ProvedService<'a> {
+pub struct ProvedService<'a> {
     /// The Service, its address, and the clusters that get it.
-    pub(crate) path: &'a ServicePath<'a>,
+    pub path: &'a ServicePath<'a>,
     /// The paths of pods.
-    pub(crate) pods: (u64, u64),
+    pub pods: (u64, u64),
     /// The paths of nodes.
-    pub(crate) nodes: (u64, u64),
+    pub nodes: (u64, u64),
 }
 
 /// A Service that clusters get of another one. That its cluster IP leads on to pods is not proved.

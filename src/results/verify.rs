@@ -3,26 +3,24 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use clustermesh::agent::fabric::{Fabric, SiteId};
-use clustermesh::mesh::AddressClass;
-use clustermesh::name::ClusterName;
-use clustermesh::packet::messages;
-use clustermesh::packet::premise::{Premise, UnshownRoute};
-use clustermesh::proof::expectation::Check;
-use clustermesh::proof::hostile::Hostile;
-use clustermesh::proof::verify::{
-    Assumption, ClassPair, Pairing, SinglePoint, Tally, Verification,
-};
-use clustermesh::report::table::TextTable;
-use clustermesh::report::width::Width;
-use clustermesh::results::findings::Report;
-use clustermesh::results::findings::markdown::COMMENT;
-use clustermesh::results::node_addresses;
-use clustermesh::rules::Finding;
-use clustermesh::text;
-
-use super::{ReportFormat, terminal};
-use crate::files::ShownFiles;
+use crate::agent::fabric::{Fabric, SiteId};
+use crate::mesh::AddressClass;
+use crate::name::ClusterName;
+use crate::packet::messages;
+use crate::packet::premise::{Premise, UnshownRoute};
+use crate::proof::expectation::Check;
+use crate::proof::hostile::Hostile;
+use crate::proof::verify::{Assumption, ClassPair, Pairing, SinglePoint, Tally, Verification};
+use crate::report::page::PageForm;
+use crate::report::table::TextTable;
+use crate::report::width::Width;
+use crate::results::findings::Report;
+use crate::results::findings::markdown::COMMENT;
+use crate::results::forms::ResultForms;
+use crate::results::node_addresses;
+use crate::results::source_texts::SourceTexts;
+use crate::rules::Finding;
+use crate::text;
 
 mod expected;
 mod hostile;
@@ -31,9 +29,9 @@ mod json;
 mod services;
 mod undeclared;
 
-pub(crate) use joining::JoinVerification;
-pub(crate) use json::WrittenVerification;
-pub(crate) use services::ProvedService;
+pub use joining::JoinVerification;
+pub use json::WrittenVerification;
+pub use services::ProvedService;
 
 /// The number of pairs of clusters, and of nodes that alone carry something, that are shown one by one.
 const SHOWN: usize = 30;
@@ -62,54 +60,58 @@ struct Matrix {
 }
 
 /// A verification, and what it points into.
-pub(crate) struct Verified<'a, 'f> {
+pub struct Verified<'a, 'f> {
+    /// A line for people about the mesh and the Peers.
+    pub basis: String,
     /// The clusters.
-    pub(crate) fabric: &'a Fabric<'f>,
+    pub fabric: &'a Fabric<'f>,
     /// The files.
-    pub(crate) files: &'a ShownFiles,
+    pub files: &'a dyn SourceTexts,
     /// The result.
-    pub(crate) verification: &'a Verification,
+    pub verification: &'a Verification,
     /// The number of clusters of which no path was checked, as they have no usable snapshot.
-    pub(crate) unchecked: usize,
+    pub unchecked: usize,
     /// The rendered folder, if `render` would change its files, from which the Peers are.
-    pub(crate) outdated: Option<&'a str>,
+    pub outdated: Option<&'a str>,
     /// The results of the expectations.
-    pub(crate) checks: &'a [Check<'a>],
+    pub checks: &'a [Check<'a>],
     /// The Services that clusters get of others.
-    pub(crate) services: &'a [ProvedService<'a>],
+    pub services: &'a [ProvedService<'a>],
     /// The possible attacks of the clusters of `--assume-hostile`.
-    pub(crate) hostiles: &'a [Hostile],
+    pub hostiles: &'a [Hostile],
     /// The same as text.
-    pub(crate) findings: &'a [Finding],
+    pub findings: &'a [Finding],
     /// Whether none of them makes the run fail.
-    pub(crate) is_passed: bool,
+    pub is_passed: bool,
     /// The clusters of which a table shows all pairs; nothing for all clusters.
-    pub(crate) focus: Option<&'a BTreeSet<SiteId>>,
+    pub focus: Option<&'a BTreeSet<SiteId>>,
     /// The clusters whose entries keep all addresses of their nodes.
-    pub(crate) keeping_nodes: BTreeSet<&'a ClusterName>,
+    pub keeping_nodes: BTreeSet<&'a ClusterName>,
     /// The result if the clusters that join were joined.
-    pub(crate) joining: Option<&'a JoinVerification<'a, 'f>>,
+    pub joining: Option<&'a JoinVerification<'a, 'f>>,
 }
 
-impl Verified<'_, '_> {
-    /// Returns it as text; in colours only for a person.
-    pub(crate) fn text(&self, format: ReportFormat) -> anyhow::Result<String> {
-        match format {
-            ReportFormat::Human => Ok(self.human()),
-            ReportFormat::Json => Ok(json::text(self)?),
-            ReportFormat::Markdown => Ok(self.markdown()),
-            format => Ok(format.text(&self.report())?),
+impl ResultForms for Verified<'_, '_> {
+    fn page(&self, form: PageForm) -> String {
+        match form {
+            PageForm::Terminal(width) => self.human(width),
+            PageForm::Markdown => self.markdown(),
         }
     }
 
+    fn json(&self) -> serde_json::Result<String> {
+        json::text(self)
+    }
+}
+
+impl Verified<'_, '_> {
     /// Returns the findings alone.
-    pub(crate) fn report(&self) -> Report<'_> {
+    pub fn report(&self) -> Report<'_> {
         Report::new(self.files, self.findings)
     }
 
-    fn human(&self) -> String {
-        let width = terminal::stdout();
-        let mut text = self.aligned();
+    fn human(&self, width: Width) -> String {
+        let mut text = format!("{}\n\n{}", self.basis, self.aligned());
         let points = &self.verification.single_points;
         for point in points.iter().take(SHOWN) {
             let _ = writeln!(text, "{}", width.wrapped(0, &self.single_point(point)));
@@ -313,7 +315,7 @@ fn are_assumed(paths: u64) -> String {
 }
 
 /// Returns the sentence about declared paths.
-pub(super) fn declared_paths(total: &Tally) -> String {
+pub fn declared_paths(total: &Tally) -> String {
     let assumed = match total.assumed {
         0 => String::new(),
         assumed => format!(", and {}", are_assumed(assumed)),

@@ -1,10 +1,10 @@
 //! Undeclared paths: what gets through although no mesh promises it, by range.
 
-use clustermesh::packet::messages;
-use clustermesh::proof::verify::{Paths, Undeclared, Unowned};
-use clustermesh::report::table::TextTable;
-use clustermesh::report::width::Width;
-use clustermesh::text;
+use crate::packet::messages;
+use crate::proof::verify::{Paths, Undeclared, Unowned};
+use crate::report::table::TextTable;
+use crate::report::width::Width;
+use crate::text;
 
 use super::json::PathSide;
 use super::{SHOWN, Verified};
