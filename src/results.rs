@@ -4,6 +4,7 @@
 //! [`source_texts::SourceTexts`], which decides what of them may be quoted.
 
 pub mod capacity;
+pub mod diff;
 pub mod findings;
 pub mod forms;
 pub mod node_addresses;

@@ -9,6 +9,7 @@ use anstream::{AutoStream, ColorChoice};
 use clustermesh::diagnostic::{Finding, escaped};
 use clustermesh::plan::Plan;
 use clustermesh::report::page::PageForm;
+use clustermesh::results::diff::Compared;
 use clustermesh::results::findings::{self, Report};
 use clustermesh::results::forms::ResultForms;
 
@@ -20,7 +21,6 @@ use crate::settings::{NoMesh, PrintOptions};
 use crate::tree_comparison::CountsByTarget;
 
 mod checked;
-mod diff;
 mod format;
 mod outage;
 pub(crate) mod terminal_markdown;
@@ -31,8 +31,7 @@ mod summary;
 pub(crate) mod terminal;
 
 pub(crate) use checked::CheckedCounts;
-pub(crate) use diff::{Compared, DiffFormat, WrittenDiff};
-pub(crate) use format::{ReportFormat, TableFormat};
+pub(crate) use format::{DiffFormat, ReportFormat, TableFormat};
 pub(crate) use outage::{LossProof, NextRender, PartsLoss, TriedLosses, WrittenOutage};
 
 /// The printer of a run, for standard output and standard error.
@@ -125,7 +124,7 @@ impl Printer {
 
     /// Adds a page to the same summary.
     pub(crate) fn summarize_differences(&mut self, compared: &Compared) {
-        self.summarize_page(step_summary::append(|room| compared.page(room)));
+        self.summarize_page(step_summary::append(|room| compared.markdown(room)));
     }
 
     fn summarize_page(&mut self, added: anyhow::Result<()>) {

@@ -9,13 +9,15 @@ use clustermesh::changes::{self, Changes, Delivery, Grade, ServiceChange, Versio
 use clustermesh::engine::{Engine, Engines};
 use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
+use clustermesh::results::diff::Compared;
+use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules::{self, Purpose};
 
 use crate::applied_files::{AppliedFiles, Dumps};
 use crate::choice::choice;
 use crate::failure::{CommandResult, FileMistakes};
 use crate::inputs::{Inputs, KnownSnapshots};
-use crate::output::{Compared, DiffFormat, Printer};
+use crate::output::{DiffFormat, Printer, TableFormat, terminal};
 use crate::planning::{OutputCheck, RenderPlan};
 use crate::settings::FileOptions;
 use crate::{Outcome, applications, applied_files, inputs, planning};
@@ -163,11 +165,16 @@ fn diff(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandR
         watched: &watched,
         config: &inputs.settings.config.content,
         files: &inputs.files,
-        old_files: before.inputs.as_ref().map(|it| &it.files),
+        old_files: before.inputs.as_ref().map(|it| -> &dyn SourceTexts { &it.files }),
     };
-    printer.answer(&compared.text(args.output)?, args.output == DiffFormat::Human)?;
-    if args.output == DiffFormat::Github {
-        printer.summarize_differences(&compared);
+    match args.output {
+        DiffFormat::Human => printer.finish(&compared, TableFormat::Human)?,
+        DiffFormat::Markdown => printer.finish(&compared, TableFormat::Markdown)?,
+        DiffFormat::Json => printer.finish(&compared, TableFormat::Json)?,
+        DiffFormat::Github => {
+            printer.print(&compared.github(terminal::stdout()))?;
+            printer.summarize_differences(&compared);
+        }
     }
     let is_grave = args.check_losses && changes.grade() == Grade::Destructive;
     let is_refused = is_grave || !findings.is_empty() || fails(args, &changes);

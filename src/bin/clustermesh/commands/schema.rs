@@ -10,6 +10,7 @@ use clustermesh::kilo::peer;
 use clustermesh::node_changes::NodeChanges;
 use clustermesh::report::json;
 use clustermesh::results::capacity::CapacityResult;
+use clustermesh::results::diff::WrittenDiff;
 use clustermesh::results::findings::json::WrittenReport;
 #[cfg(feature = "snapshot")]
 use clustermesh::results::status::StatusResult;
@@ -20,7 +21,7 @@ use clustermesh::{config, expectations, mesh, outputs, policy, snapshot};
 
 use crate::Outcome;
 use crate::failure::CommandResult;
-use crate::output::{Printer, WrittenDiff, WrittenOutage};
+use crate::output::{Printer, WrittenOutage};
 
 /// Print the JSON Schema of a format
 ///

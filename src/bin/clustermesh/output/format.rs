@@ -36,6 +36,19 @@ pub(crate) enum TableFormat {
     Markdown,
 }
 
+/// The format of differences.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    /// Causes, targets and Peers
+    Human,
+    /// The same in Markdown, for a comment on a pull request
+    Markdown,
+    /// JSON
+    Json,
+    /// Like human, and Markdown for the job summary of GitHub Actions
+    Github,
+}
+
 impl ReportFormat {
     /// Returns the same format of a result that is more than findings, unless it has only these.
     pub(crate) fn of_table(self) -> Option<TableFormat> {

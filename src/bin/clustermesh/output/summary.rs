@@ -8,9 +8,9 @@ use clustermesh::plan::{Plan, Target};
 use clustermesh::text;
 
 use super::checked;
-use super::diff::counts;
 use crate::disk::tree::TreeSurvey;
 use crate::tree_comparison::{CountsByTarget, target_of};
+use clustermesh::results::diff::counts;
 
 /// The number of changed targets that have a line each.
 const SHOWN: usize = 20;

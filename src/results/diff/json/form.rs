@@ -1,8 +1,8 @@
 //! The form of the object.
 
-use clustermesh::changes::{Grade, PathCounts, PeerCounts};
-use clustermesh::results::findings::json::{WrittenFinding, WrittenPlace};
-use clustermesh::schema::ExampleFile;
+use crate::changes::{Grade, PathCounts, PeerCounts};
+use crate::results::findings::json::{WrittenFinding, WrittenPlace};
+use crate::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Number;
@@ -12,7 +12,7 @@ use serde_json::Number;
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Diff", example = ExampleFile(include_str!("form/example.json")))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct WrittenDiff<'a> {
+pub struct WrittenDiff<'a> {
     /// The old version: a commit, a folder, the Peers of clusters, or nothing.
     #[schemars(example = &"HEAD")]
     pub(super) against: &'a str,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use clustermesh::changes::{ChangedLink, LinkEffect, PeerCounts};
-use clustermesh::name::ClusterName;
-use clustermesh::report::mermaid::label;
-use clustermesh::text::{NAMED, count, list, listed, noun};
+use crate::changes::{ChangedLink, LinkEffect, PeerCounts};
+use crate::name::ClusterName;
+use crate::report::mermaid::label;
+use crate::text::{NAMED, count, list, listed, noun};
 
 use super::alike::{AlikeArrows, Arrow, folded};
 

@@ -1,24 +1,24 @@
 //! Differences as an object for programs, in a form of its own that is versioned.
 
-use clustermesh::capacity::units::number;
-use clustermesh::changes::{
+use crate::capacity::units::number;
+use crate::changes::{
     CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, LoadChange, NewPaths, NodeRef,
     OpenedPaths, PathChange, PathCounts, PeerChange, PeerChangeKind, ServiceChange, TargetChange,
 };
-use clustermesh::diagnostic::escaped;
-use clustermesh::name::ClusterName;
-use clustermesh::net::Cidr;
-use clustermesh::place::Place;
-use clustermesh::report::json::JsonDocument;
-use clustermesh::results::findings::json::{WrittenPlace, bare_place, findings};
-use clustermesh::results::peer_difference;
-use clustermesh::results::source_texts::SourceTexts;
+use crate::diagnostic::escaped;
+use crate::name::ClusterName;
+use crate::net::Cidr;
+use crate::place::Place;
+use crate::report::json::JsonDocument;
+use crate::results::findings::json::{WrittenPlace, bare_place, findings};
+use crate::results::peer_difference;
+use crate::results::source_texts::SourceTexts;
 
 use super::{Compared, remedy, wording};
 
 mod form;
 
-pub(crate) use form::WrittenDiff;
+pub use form::WrittenDiff;
 use form::{
     WrittenCarrier, WrittenDiffCause, WrittenEffect, WrittenExample, WrittenForgotten,
     WrittenKeyMove, WrittenNewPaths, WrittenPath, WrittenPeer, WrittenPeerChangeKind,

@@ -4,10 +4,10 @@
 
 use std::fmt::Write as _;
 
-use clustermesh::changes::TargetChange;
-use clustermesh::report::markdown::{add_alike_rows, add_rows, code, prose};
-use clustermesh::results::findings::markdown as findings;
-use clustermesh::text::{count, first, listed};
+use crate::changes::TargetChange;
+use crate::report::markdown::{add_alike_rows, add_rows, code, prose};
+use crate::results::findings::markdown as findings;
+use crate::text::{count, first, listed};
 
 use super::alike::{Arrow, folded, grouped};
 use super::{Compared, graph, remedy, wording};

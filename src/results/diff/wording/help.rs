@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use clustermesh::changes::{ForgottenAddresses, TargetChange};
-use clustermesh::name::ClusterName;
-use clustermesh::rules::{annotate_keepalive, annotate_nat};
-use clustermesh::text::first;
+use crate::changes::{ForgottenAddresses, TargetChange};
+use crate::name::ClusterName;
+use crate::rules::{annotate_keepalive, annotate_nat};
+use crate::text::first;
 
 use super::{LISTED, name};
-use crate::output::diff::Compared;
+use crate::results::diff::Compared;
 
 /// Returns the remedies for a target, without those for keys.
-pub(in crate::output::diff) fn helps(target: &TargetChange, compared: &Compared) -> Vec<String> {
+pub(in crate::results::diff) fn helps(target: &TargetChange, compared: &Compared) -> Vec<String> {
     let pause = (!target.pausing.is_empty()).then(|| pause(target, compared));
     let forgotten = target.forgotten.iter();
     let forgotten = forgotten.flat_map(|it| behind_nat(it, compared));

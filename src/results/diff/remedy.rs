@@ -1,10 +1,10 @@
 //! Remedies: for what a change costs, and for keys that agents may forget, one for each tool that applies the Peers.
 
-use clustermesh::changes::{KeyMove, TargetChange};
-use clustermesh::manifest::{MESH_LABEL, SOURCE_LABEL};
-use clustermesh::mesh::Mesh;
-use clustermesh::name::{PeerSetName, is_peer_of};
-use clustermesh::text::shell_word;
+use crate::changes::{KeyMove, TargetChange};
+use crate::manifest::{MESH_LABEL, SOURCE_LABEL};
+use crate::mesh::Mesh;
+use crate::name::{PeerSetName, is_peer_of};
+use crate::text::shell_word;
 
 use super::{Compared, wording};
 

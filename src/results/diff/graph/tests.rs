@@ -1,6 +1,6 @@
 //! Diagrams of changed links, which must fit what GitHub and GitLab draw.
 
-use clustermesh::changes::LinkPaths;
+use crate::changes::LinkPaths;
 
 use super::*;
 

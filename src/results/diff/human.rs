@@ -2,15 +2,14 @@
 
 use std::fmt::Write as _;
 
+use crate::changes::{Grade, PeerChangeKind, TargetChange};
+use crate::report::style::{bold, coloured};
+use crate::report::table::TextTable;
+use crate::report::width::Width;
+use crate::text::count;
 use anstyle::AnsiColor;
-use clustermesh::changes::{Grade, PeerChangeKind, TargetChange};
-use clustermesh::report::style::{bold, coloured};
-use clustermesh::report::table::TextTable;
-use clustermesh::report::width::Width;
-use clustermesh::text::count;
 
 use super::{Compared, remedy, wording};
-use crate::output::terminal;
 
 /// The largest number of causes, and of Peers of a target, that are shown.
 const LISTED: usize = 20;
@@ -19,18 +18,17 @@ const LISTED: usize = 20;
 const TARGETS: usize = 8;
 
 /// Returns the causes, a table of the targets, and their Peers.
-pub(super) fn text(compared: &Compared) -> String {
+pub(super) fn text(compared: &Compared, width: Width) -> String {
     let changes = compared.changes;
-    let width = terminal::stdout();
     let mut text = causes(compared, width);
     if !changes.targets.is_empty() {
-        text.push_str(&table(compared));
+        text.push_str(&table(compared, width));
     }
     for target in compared.by_grade() {
         text.push_str(&self::target(target, compared, width));
     }
-    text.push_str(&paths(compared));
-    text.push_str(&services(compared));
+    text.push_str(&paths(compared, width));
+    text.push_str(&services(compared, width));
     if !compared.is_unchanged() {
         let grade = changes.grade();
         let verdict = format!("{}: {}", grade.name(), compared.verdict());
@@ -98,13 +96,13 @@ fn target(target: &TargetChange, compared: &Compared, width: Width) -> String {
 }
 
 /// Returns what becomes of the paths between clusters.
-fn paths(compared: &Compared) -> String {
+fn paths(compared: &Compared, width: Width) -> String {
     let paths = &compared.changes.paths;
     let mut text = String::new();
     for path in paths.iter().take(LISTED) {
         let change = wording::path_change(path).join(", ");
         let line = format!("{} → {}: {change}", path.from, path.to);
-        let _ = write!(text, "\n{}", terminal::stdout().hanging(2, &line));
+        let _ = write!(text, "\n{}", width.hanging(2, &line));
     }
     if !text.is_empty() {
         text.push('\n');
@@ -114,12 +112,12 @@ fn paths(compared: &Compared) -> String {
 }
 
 /// Returns what becomes of the Services that clusters get of others.
-fn services(compared: &Compared) -> String {
+fn services(compared: &Compared, width: Width) -> String {
     let services = &compared.changes.services;
     let mut text = String::new();
     for change in services.iter().take(LISTED) {
         let line = format!("{}: {}", change.target, wording::service(change));
-        let line = terminal::stdout().hanging(2, &line);
+        let line = width.hanging(2, &line);
         let _ = write!(text, "\n{line} ({})", graded(change.grade()));
     }
     if !text.is_empty() {
@@ -138,7 +136,7 @@ fn more(text: &mut String, all: usize, indent: &str, noun: &str) {
     }
 }
 
-fn table(compared: &Compared) -> String {
+fn table(compared: &Compared, width: Width) -> String {
     let mut table =
         TextTable::new(["TARGET", "GRADE", ">BEFORE", ">ADDED", ">CHANGED", ">REMOVED", ">NOW"]);
     for target in compared.by_grade() {
@@ -153,7 +151,7 @@ fn table(compared: &Compared) -> String {
             target.peers_after.to_string(),
         ]);
     }
-    table.folded(terminal::stdout())
+    table.folded(width)
 }
 
 /// Returns a grade, in its colour.

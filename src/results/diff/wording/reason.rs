@@ -1,16 +1,16 @@
 //! The reasons of a grade in words.
 
-use clustermesh::changes::{
+use crate::changes::{
     EndedPaths, FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresses, PathCounts,
     PathReason, PeerReason, Reason, SILENCE_SECONDS,
 };
-use clustermesh::kilo::node::annotation;
-use clustermesh::text::{count, first};
+use crate::kilo::node::annotation;
+use crate::text::{count, first};
 
 use super::{LISTED, name, paths, peer_names};
 
 /// Returns why a grade is not better.
-pub(crate) fn reason(reason: &Reason) -> String {
+pub(in crate::results) fn reason(reason: &Reason) -> String {
     match reason {
         Reason::Emptied => "it loses all of its Peers".to_owned(),
         Reason::SourceGone(source) => format!("it loses all Peers of {source}"),

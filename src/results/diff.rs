@@ -1,19 +1,20 @@
 //! Differences between two versions of a fleet, in the form that was asked for.
 
-use anstream::adapter::strip_str;
-use clap::ValueEnum;
-use clustermesh::changes::{
+use crate::changes::{
     CauseEffect, Changes, Grade, PeerCounts, SILENCE_SECONDS, TargetChange, WatchedPaths,
 };
-use clustermesh::config::Config;
-use clustermesh::kilo::node::annotation;
-use clustermesh::mesh::Mesh;
-use clustermesh::results::findings::Report;
-use clustermesh::results::findings::markdown::COMMENT;
-use clustermesh::rules::Finding;
-use clustermesh::text::count;
-
-use crate::files::ShownFiles;
+use crate::config::Config;
+use crate::kilo::node::annotation;
+use crate::mesh::Mesh;
+use crate::report::page::PageForm;
+use crate::report::style::plain;
+use crate::report::width::Width;
+use crate::results::findings::Report;
+use crate::results::findings::markdown::COMMENT;
+use crate::results::forms::ResultForms;
+use crate::results::source_texts::SourceTexts;
+use crate::rules::Finding;
+use crate::text::count;
 
 mod alike;
 mod graph;
@@ -23,63 +24,54 @@ mod markdown;
 mod remedy;
 mod wording;
 
-pub(crate) use json::WrittenDiff;
-pub(super) use wording::counts;
-
-/// An output format of differences.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum DiffFormat {
-    /// Causes, targets and Peers
-    Human,
-    /// The same in Markdown, for a comment on a pull request
-    Markdown,
-    /// JSON
-    Json,
-    /// Like human, and Markdown for the job summary of GitHub Actions
-    Github,
-}
+pub use json::WrittenDiff;
+pub use wording::counts;
 
 /// Differences, and what they are about.
-pub(crate) struct Compared<'a> {
+pub struct Compared<'a> {
     /// The differences.
-    pub(crate) changes: &'a Changes,
+    pub changes: &'a Changes,
     /// The number of clusters that were compared.
-    pub(crate) clusters: usize,
+    pub clusters: usize,
     /// The other side of the comparison, as named on the command line.
-    pub(crate) against: String,
+    pub against: String,
     /// Facts about the old version that change what the comparison means.
-    pub(crate) notes: &'a [String],
+    pub notes: &'a [String],
     /// The findings that make the change fail besides its grade.
-    pub(crate) findings: &'a [Finding],
+    pub findings: &'a [Finding],
     /// The paths that it must not open.
-    pub(crate) watched: &'a [WatchedPaths],
+    pub watched: &'a [WatchedPaths],
     /// The meshes of the new version.
-    pub(crate) meshes: &'a [Mesh],
+    pub meshes: &'a [Mesh],
     /// The config of the new version.
-    pub(crate) config: &'a Config,
+    pub config: &'a Config,
     /// The files of the new version.
-    pub(crate) files: &'a ShownFiles,
+    pub files: &'a dyn SourceTexts,
     /// The files of the old version, if it has any of its own.
-    pub(crate) old_files: Option<&'a ShownFiles>,
+    pub old_files: Option<&'a dyn SourceTexts>,
+}
+
+impl ResultForms for Compared<'_> {
+    fn page(&self, form: PageForm) -> String {
+        match form {
+            PageForm::Terminal(width) => human::text(self, width),
+            PageForm::Markdown => self.markdown(COMMENT),
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        json::text(self)
+    }
 }
 
 impl Compared<'_> {
-    /// Returns them as text.
-    pub(crate) fn text(&self, format: DiffFormat) -> anyhow::Result<String> {
-        Ok(match format {
-            DiffFormat::Human => human::text(self),
-            // A log of a job has no colours.
-            DiffFormat::Github => {
-                let text = human::text(self);
-                self.report().github() + &strip_str(&text).to_string()
-            }
-            DiffFormat::Markdown => markdown::text(self, COMMENT),
-            DiffFormat::Json => json::text(self)?,
-        })
+    /// Returns annotations for a job of GitHub Actions, and the page for people. A log of a job has no colours.
+    pub fn github(&self, width: Width) -> String {
+        self.report().github() + &plain(&human::text(self, width))
     }
 
-    /// Returns a page for the summary of a job, of at most `limit` bytes.
-    pub(crate) fn page(&self, limit: usize) -> String {
+    /// Returns Markdown of at most `limit` bytes.
+    pub fn markdown(&self, limit: usize) -> String {
         markdown::text(self, limit)
     }
 

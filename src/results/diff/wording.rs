@@ -1,20 +1,20 @@
 //! Differences in words. Every text of a node or a file is escaped here.
 
-use clustermesh::capacity::units;
-use clustermesh::changes::cause::{ChangedSetting, ChangedValue, FORM};
-use clustermesh::changes::{
+use crate::capacity::units;
+use crate::changes::cause::{ChangedSetting, ChangedValue, FORM};
+use crate::changes::{
     Cause, CauseEffect, LoadChange, NodeChange, NodeRef, PathChange, PathCounts, PeerChange,
     PeerChangeKind, PeerCounts, ServiceChange, ServiceChangeKind,
 };
-use clustermesh::diagnostic::{Quoted, escaped};
-use clustermesh::mesh::State;
-use clustermesh::name::ClusterName;
-use clustermesh::net::{Cidr, without};
-use clustermesh::place::Place;
-use clustermesh::results::peer_difference::{self, moved, ranges};
-use clustermesh::results::source_texts::SourceTexts;
-use clustermesh::rules;
-use clustermesh::text::{count, first, listed};
+use crate::diagnostic::{Quoted, escaped};
+use crate::mesh::State;
+use crate::name::ClusterName;
+use crate::net::{Cidr, without};
+use crate::place::Place;
+use crate::results::peer_difference::{self, moved, ranges};
+use crate::results::source_texts::SourceTexts;
+use crate::rules;
+use crate::text::{count, first, listed};
 
 use super::Compared;
 
@@ -31,7 +31,7 @@ const SHOWN: usize = 300;
 const LISTED: usize = 4;
 
 /// Returns how many Peers are added, changed and removed.
-pub(in crate::output) fn counts(counts: PeerCounts) -> String {
+pub fn counts(counts: PeerCounts) -> String {
     let PeerCounts { added, changed, removed } = counts;
     format!("+{added} ~{changed} -{removed}")
 }
