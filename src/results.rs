@@ -8,6 +8,7 @@ pub mod diff;
 pub mod findings;
 pub mod forms;
 pub mod node_addresses;
+pub mod outage;
 pub mod own_files;
 pub mod peer_difference;
 mod presentable;

@@ -100,7 +100,7 @@ const MODULES: &[(&str, &str)] = &[
     ("report", "text diagnostic schema"),
     (
         "results",
-        "text name net wireguard place diagnostic schema yaml document mesh snapshot config expectations kilo manifest mirror agent packet proof capacity joining changes rules report",
+        "text name net wireguard place diagnostic schema yaml document mesh snapshot config expectations kilo manifest mirror agent packet proof capacity joining changes outage rules report",
     ),
     (
         "graph",

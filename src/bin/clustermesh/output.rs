@@ -22,7 +22,6 @@ use crate::tree_comparison::CountsByTarget;
 
 mod checked;
 mod format;
-mod outage;
 pub(crate) mod terminal_markdown;
 mod progress;
 mod source_texts;
@@ -32,7 +31,6 @@ pub(crate) mod terminal;
 
 pub(crate) use checked::CheckedCounts;
 pub(crate) use format::{DiffFormat, ReportFormat, TableFormat};
-pub(crate) use outage::{LossProof, NextRender, PartsLoss, TriedLosses, WrittenOutage};
 
 /// The printer of a run, for standard output and standard error.
 pub(crate) struct Printer {

@@ -11,13 +11,14 @@ use clustermesh::guard::{GuardRefusal, NewSnapshot, decide};
 use clustermesh::outage::{
     FleetPart, LostNodes, LostPaths, OutageProof, OutageReport, SelectionError,
 };
+use clustermesh::results::outage::{LossProof, NextRender, PartsLoss, TriedLosses};
 use clustermesh::rules::{Finding, rendered, snapshots};
 use clustermesh::{manifest, plan};
 
 use crate::applied_files::{self, AppliedFiles, Dumps, Gathered, KnownContents, basis};
 use crate::failure::CommandResult;
 use crate::inputs::Inputs;
-use crate::output::{LossProof, NextRender, PartsLoss, Printer, TableFormat, TriedLosses};
+use crate::output::{Printer, TableFormat};
 use crate::proving::{self, WantedPeers};
 use crate::settings::FileOptions;
 use crate::threshold::Threshold;
@@ -83,13 +84,9 @@ pub(crate) fn run(args: &OutageArgs, files: &FileOptions, printer: &mut Printer)
     let found = found.chain(planning::missing_snapshots(&inputs, &missing));
     let findings: Vec<Finding> = inputs.settings.in_force(found.collect());
     printer.findings(&inputs.files, &findings);
-    let proof = LossProof { fabric: &fabric, total: verification.total(), tried: &tried };
-    let text = proof.text(args.output)?;
-    if args.output == TableFormat::Human {
-        printer.result(&format!("{}\n\n{text}", basis(&inputs, &args.dumps)))?;
-    } else {
-        printer.print(&text)?;
-    }
+    let basis = basis(&inputs, &args.dumps);
+    let total = verification.total();
+    printer.finish(&LossProof { basis, fabric: &fabric, total, tried: &tried }, args.output)?;
     Ok(Threshold(Severity::Error).outcome(&findings))
 }
 

@@ -12,6 +12,7 @@ use clustermesh::report::json;
 use clustermesh::results::capacity::CapacityResult;
 use clustermesh::results::diff::WrittenDiff;
 use clustermesh::results::findings::json::WrittenReport;
+use clustermesh::results::outage::WrittenOutage;
 #[cfg(feature = "snapshot")]
 use clustermesh::results::status::StatusResult;
 use clustermesh::results::trace::TraceResult;
@@ -21,7 +22,7 @@ use clustermesh::{config, expectations, mesh, outputs, policy, snapshot};
 
 use crate::Outcome;
 use crate::failure::CommandResult;
-use crate::output::{Printer, WrittenOutage};
+use crate::output::Printer;
 
 /// Print the JSON Schema of a format
 ///

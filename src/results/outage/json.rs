@@ -1,10 +1,10 @@
 //! Outages as an object for programs, in a form of its own that is versioned.
 
-use clustermesh::mesh::AddressClass;
-use clustermesh::outage::{Harm, LostPaths, OutageObstacle, OutageReport, Survey};
-use clustermesh::report::json::JsonDocument;
-use clustermesh::results::findings::json::each;
-use clustermesh::schema::ExampleFile;
+use crate::mesh::AddressClass;
+use crate::outage::{Harm, LostPaths, OutageObstacle, OutageReport, Survey};
+use crate::report::json::JsonDocument;
+use crate::results::findings::json::each;
+use crate::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use super::{LossProof, NextRender, PartsLoss, TriedLosses};
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Outage", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct WrittenOutage {
+pub struct WrittenOutage {
     /// Paths that a link declares.
     declared: u64,
     /// Declared paths that work in both directions without a loss.

@@ -3,24 +3,25 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use clustermesh::agent::fabric::{Fabric, SiteId};
-use clustermesh::diagnostic::escaped;
-use clustermesh::outage::{FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, Survey};
-use clustermesh::packet::messages;
-use clustermesh::proof::reach::AddressBlock;
-use clustermesh::proof::verify::Tally;
-use clustermesh::report::markdown::prose;
-use clustermesh::report::table::TextTable;
-use clustermesh::report::width::Width;
-use clustermesh::results::findings::markdown::COMMENT;
-use clustermesh::text;
+use crate::agent::fabric::{Fabric, SiteId};
+use crate::diagnostic::escaped;
+use crate::outage::{FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, Survey};
+use crate::packet::messages;
+use crate::proof::reach::AddressBlock;
+use crate::proof::verify::Tally;
+use crate::report::markdown::prose;
+use crate::report::page::PageForm;
+use crate::report::table::TextTable;
+use crate::report::width::Width;
+use crate::results::findings::markdown::COMMENT;
+use crate::results::forms::ResultForms;
+use crate::text;
 
-use super::{TableFormat, terminal};
-use clustermesh::results::verify::declared_paths;
+use crate::results::verify::declared_paths;
 
 mod json;
 
-pub(crate) use json::WrittenOutage;
+pub use json::WrittenOutage;
 
 /// The number of parts and of pairs of clusters that are shown.
 const SHOWN: usize = 30;
@@ -29,17 +30,19 @@ const SHOWN: usize = 30;
 const NAMED: usize = 300;
 
 /// The losses that were tried, and what they point into.
-pub(crate) struct LossProof<'a, 'f> {
+pub struct LossProof<'a, 'f> {
+    /// A line for people about the mesh and the Peers.
+    pub basis: String,
     /// The clusters.
-    pub(crate) fabric: &'a Fabric<'f>,
+    pub fabric: &'a Fabric<'f>,
     /// The paths without a loss.
-    pub(crate) total: Tally,
+    pub total: Tally,
     /// The losses.
-    pub(crate) tried: &'a TriedLosses,
+    pub tried: &'a TriedLosses,
 }
 
 /// The losses that were tried.
-pub(crate) enum TriedLosses {
+pub enum TriedLosses {
     /// The parts that people named, lost together.
     Together(PartsLoss),
     /// Every single part.
@@ -47,36 +50,40 @@ pub(crate) enum TriedLosses {
 }
 
 /// The parts that people named, and what their loss does.
-pub(crate) struct PartsLoss {
+pub struct PartsLoss {
     /// The parts.
-    pub(crate) parts: Vec<FleetPart>,
+    pub parts: Vec<FleetPart>,
     /// The effect.
-    pub(crate) report: Result<OutageReport, OutageObstacle>,
+    pub report: Result<OutageReport, OutageObstacle>,
     /// The effect of the next render, if paths end and there is a plan.
-    pub(crate) next_render: Option<NextRender>,
+    pub next_render: Option<NextRender>,
 }
 
 /// The effect of the next render after an outage.
-pub(crate) struct NextRender {
+pub struct NextRender {
     /// The number of ended paths that it restores.
-    pub(crate) restored: Result<u64, OutageObstacle>,
+    pub restored: Result<u64, OutageObstacle>,
     /// The rules of the guards that stop it until a person accepts the losses.
-    pub(crate) guards: Vec<&'static str>,
+    pub guards: Vec<&'static str>,
 }
 
-impl LossProof<'_, '_> {
-    /// Returns it as text; in colours only for a person.
-    pub(crate) fn text(&self, format: TableFormat) -> serde_json::Result<String> {
-        match format {
-            TableFormat::Human => Ok(self.human(terminal::stdout())),
-            TableFormat::Json => json::text(self),
-            TableFormat::Markdown => Ok(self.markdown()),
+impl ResultForms for LossProof<'_, '_> {
+    fn page(&self, form: PageForm) -> String {
+        match form {
+            PageForm::Terminal(width) => self.human(width),
+            PageForm::Markdown => self.markdown(),
         }
     }
 
+    fn json(&self) -> serde_json::Result<String> {
+        json::text(self)
+    }
+}
+
+impl LossProof<'_, '_> {
     fn human(&self, width: Width) -> String {
         let ([head, rest], table) = self.section();
-        let mut text = width.wrapped(0, &(head + "\n"));
+        let mut text = format!("{}\n\n{}", self.basis, width.wrapped(0, &(head + "\n")));
         text.push_str(&table.map_or_else(String::new, |it| it.text("  ", width)));
         if !rest.is_empty() {
             text.push_str(&width.wrapped(0, &(rest + "\n")));
