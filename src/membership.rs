@@ -37,8 +37,8 @@ pub struct Membership {
     pub excluded: Vec<ExcludedNode>,
     /// Ranges of nodes that are, or of a segment that is.
     pub withheld: Vec<WithheldRange>,
-    /// Pod CIDRs that share addresses although Kilo routes both: one node is given to others, the other
-    /// is excluded.
+    /// Pod CIDRs that share addresses although Kilo routes both: of nodes of one location, or of nodes one of which
+    /// is given to others and the other excluded.
     pub overlaps: Vec<PodOverlap>,
     /// Nodes that contradict the granularity.
     pub dissenters: Vec<Dissenter>,
@@ -122,7 +122,8 @@ pub struct WithheldRange {
     pub reason: WithheldReason,
 }
 
-/// Two pod CIDRs that share addresses. Of nodes that are both given to others, one is excluded instead.
+/// Two pod CIDRs that share addresses. Of nodes of two locations that are both given to others, one is excluded
+/// instead.
 #[derive(Clone, Debug)]
 pub struct PodOverlap {
     /// The node with the wider one; if both are equal, the later node by name.
@@ -133,8 +134,8 @@ pub struct PodOverlap {
     pub other_node: String,
     /// The pod CIDR of the other node.
     pub other: Cidr,
-    /// The one of these nodes that is excluded.
-    pub excluded: String,
+    /// The one of these nodes that is excluded; none if both are of one location.
+    pub excluded: Option<String>,
 }
 
 /// A node that reports another granularity than the one used.
@@ -187,6 +188,7 @@ pub fn membership(mesh: &MeshName, cluster: &Cluster, source: &Arc<str>) -> Memb
     let drafts = claims::settle_keys(drafts, &mut survey);
     let drafts = claims::settle_pod_cidrs(drafts, &mut survey);
     survey.overlaps = claims::overlaps_of_excluded(&drafts, &survey);
+    survey.overlaps.extend(claims::overlaps_in_locations(&survey));
     let candidates = claims::candidates(drafts, &mut survey);
     survey.finish(candidates)
 }

@@ -17,6 +17,7 @@ pub(super) use follow::{keeps, stays};
 mod diversion;
 mod ending;
 mod follow;
+mod hop;
 mod missing_routes;
 mod tunnel;
 pub mod rule;

@@ -18,6 +18,7 @@ use crate::wireguard::Endpoint;
 
 pub use diversion::Diversion;
 pub use doors::{DialPremise, Dials};
+pub use hops::HopFault;
 pub use own_addresses::Owner;
 pub use secrets::Secret;
 pub use site::{Site, are_few};
@@ -30,6 +31,7 @@ mod secrets;
 mod delivered_tree;
 mod diversion;
 mod doors;
+mod hops;
 mod outlying;
 mod own_addresses;
 mod participation;

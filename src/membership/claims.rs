@@ -114,15 +114,23 @@ pub(super) fn overlaps_of_excluded(
         .map(|(loser, winner)| {
             let is_given = given.contains(&loser.node);
             let excluded = if is_given { winner.node } else { loser.node };
-            PodOverlap {
-                node: survey.name(loser.node).to_owned(),
-                cidr: loser.cidr,
-                other_node: survey.name(winner.node).to_owned(),
-                other: winner.cidr,
-                excluded: survey.name(excluded).to_owned(),
-            }
+            survey.overlap([loser, winner], Some(excluded))
         })
         .collect()
+}
+
+/// Finds pod CIDRs of nodes of one location that share addresses. All lead to the same Peer, whose leader sends
+/// packets to one of the nodes.
+pub(super) fn overlaps_in_locations(survey: &NodeSurvey) -> Vec<PodOverlap> {
+    let formed = survey.cluster.segments.formed.iter();
+    let lost = formed.filter(|it| 1 < it.members.len()).flat_map(|segment| {
+        let claims = segment.members.iter().filter_map(|&node| {
+            let cidr = survey.nodes[node].kilo.pod_cidr?;
+            Some(PodClaim { cidr, node, segment: node, first: true })
+        });
+        losses(claims.collect()).into_values()
+    });
+    lost.map(|(loser, winner)| survey.overlap([loser, winner], None)).collect()
 }
 
 /// Makes the candidates: settles who keeps which host route, and lists what is left of each.
@@ -309,6 +317,17 @@ fn is_declared(entry: &Entry, address: IpAddr) -> bool {
 }
 
 impl NodeSurvey<'_> {
+    /// Describes a pod CIDR that loses to another one.
+    fn overlap(&self, [loser, winner]: [PodClaim; 2], excluded: Option<NodeId>) -> PodOverlap {
+        PodOverlap {
+            node: self.name(loser.node).to_owned(),
+            cidr: loser.cidr,
+            other_node: self.name(winner.node).to_owned(),
+            other: winner.cidr,
+            excluded: excluded.map(|it| self.name(it).to_owned()),
+        }
+    }
+
     /// Returns why a host route of a node is not its segment's to give, if so.
     fn objection(
         &self,

@@ -37,6 +37,7 @@ fn report(fields: &str, nodes: &str) -> String {
         let _ = writeln!(text, "{node} withheld {range}: {reason:?}");
     }
     for PodOverlap { node, cidr, other_node, other, excluded } in &membership.overlaps {
+        let excluded = excluded.as_deref().unwrap_or("neither");
         let _ = writeln!(text, "{node} {cidr} overlaps {other} of {other_node}; {excluded} is out");
     }
     for Contradiction { what, against, of, .. } in &membership.contradictions {

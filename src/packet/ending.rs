@@ -7,6 +7,7 @@ use crate::agent::model::TunnelClaim;
 use crate::agent::peers::PeerId;
 use crate::agent::refusal::KernelRefusal;
 use crate::diagnostic::Rule;
+use crate::kilo::id::NodeId;
 use crate::net::Cidr;
 use crate::packet::rule;
 
@@ -26,6 +27,13 @@ pub enum Ending {
     NoRoute {
         /// The node.
         at: At,
+    },
+    /// Between a leader and another node of its location, Kilo sets no route.
+    NoHop {
+        /// The node without the route.
+        from: At,
+        /// The other one.
+        to: At,
     },
     /// It goes to another cluster.
     StolenBy {
@@ -136,6 +144,13 @@ pub enum Doubt {
         /// The range.
         range: Cidr,
     },
+    /// More than one node of a cluster has the internal address, or of a location the pod CIDR.
+    Nodes {
+        /// The nodes.
+        nodes: Vec<NodeId>,
+        /// The address or pod CIDR.
+        range: Cidr,
+    },
     /// More than one node of the fleet has the key.
     Key {
         /// The key.
@@ -170,7 +185,7 @@ impl Ending {
             | Self::Flapping { at, .. }
             | Self::Ambiguous { at, .. } => Some(at),
             Self::NotAccepted { by, .. } | Self::SourceRejected { by, .. } => Some(by),
-            Self::NoInitiator { from, .. } => Some(from),
+            Self::NoInitiator { from, .. } | Self::NoHop { from, .. } => Some(from),
             Self::NotReady { node } => Some(node),
         }
     }
@@ -180,7 +195,7 @@ impl Ending {
         Some(match self {
             Self::Delivered => return None,
             Self::LocalShadow { .. } => &rule::LOCAL_SHADOW,
-            Self::NoRoute { .. } => &rule::NO_ROUTE,
+            Self::NoRoute { .. } | Self::NoHop { .. } => &rule::NO_ROUTE,
             Self::StolenBy { .. } => &rule::STOLEN_BY,
             Self::UnknownKey { .. } => &rule::UNKNOWN_KEY,
             Self::NotAccepted { .. } => &rule::NOT_ACCEPTED,

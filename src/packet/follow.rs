@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use super::diversion::diverted_host;
+use super::hop;
 use super::missing_routes::missing;
 use super::tunnel::Tunnels;
 use super::{Doubt, Ending, Goal, Packet, Step, Way};
@@ -34,6 +35,10 @@ impl Fabric<'_> {
             steps.push(Step::Handed { to: sender });
         }
         let (peer, receiver) = self.select(sender, segment, packet, steps)?;
+        if let Err(lost) = hop::reaches(site, from, sender) {
+            steps.clear();
+            return Err(lost);
+        }
         if let Leader::Ambiguous(_) = leader {
             let doubt = Doubt::Leader;
             return Err(Ending::Ambiguous { at: sender, doubt });
@@ -129,6 +134,7 @@ impl Fabric<'_> {
         if is_proxied {
             return Ok(());
         }
+        hop::hands(site, at, packet)?;
         if let Some(Diversion { slot, claim }) = diverted_host(site, at.node, packet) {
             let (range, _) = site.model.tunnels.at(slot);
             return Err(missing(site, at).unwrap_or_else(|| self.taken(at, claim, range)));

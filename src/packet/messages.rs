@@ -21,6 +21,7 @@ pub use unsent::unsent;
 
 mod doubt;
 mod ending;
+mod hop;
 mod remedy;
 mod step;
 mod unopened;

@@ -2,4 +2,5 @@ mod arrived;
 mod received;
 mod sent;
 mod tunnel;
+mod hops;
 mod nat;

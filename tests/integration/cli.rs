@@ -112,6 +112,13 @@ impl Folder {
         folder
     }
 
+    /// A mesh on which the program was wrong, of `tests/cases`.
+    fn case(name: &str) -> Self {
+        let folder = Self::empty();
+        crate::support::copy(&Path::new("tests/cases").join(name), folder.0.path());
+        folder
+    }
+
     /// The same, rendered.
     fn rendered() -> Self {
         let folder = Self::mesh();

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::hops::Hops;
 use super::outlying::OutlyingRanges;
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::id::{NodeId, Nodes};
@@ -23,6 +24,8 @@ pub(super) struct OwnAddresses {
     pub(super) shown: Nodes<Families>,
     /// Declared ranges that are not on the LAN of several nodes.
     pub(super) outlying: OutlyingRanges,
+    /// The addresses that nodes of a location, which reach each other without a tunnel, have in common.
+    pub(super) hops: Hops,
     /// The addresses and ports at which each node is dialled.
     pub(super) doors: Vec<(IpAddr, NodeId, Option<u16>)>,
 }
@@ -61,6 +64,7 @@ impl OwnAddresses {
                 cluster.nodes.map(ClusterNode::families)
             },
             outlying: OutlyingRanges::find(cluster),
+            hops: Hops::find(&cluster.topology),
             doors: doors(cluster),
         }
     }

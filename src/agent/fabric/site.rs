@@ -46,7 +46,7 @@ pub struct Site<'a> {
     /// Its Peers as Kilo handles them.
     pub model: Model<'a>,
     /// Its own addresses, which its Peers have nothing to do with.
-    own: Arc<OwnAddresses>,
+    pub(super) own: Arc<OwnAddresses>,
     /// A route that the kernels of a segment do not accept. Kilo's pass ends at it, and all later routes are missing
     /// (`kilo.md` §2.5).
     refused: Arc<BTreeMap<SegmentId, KernelRefusal>>,
@@ -299,6 +299,7 @@ impl<'a> Site<'a> {
             && !self.model.has_shared_keys()
             && !self.has_own_keys()
             && !self.has_diversions
+            && !self.has_hop_faults()
             && self.won.is_empty()
     }
 

@@ -1,5 +1,6 @@
 //! Doubts in words: why it is not certain how a packet ends, and what makes it certain.
 
+use super::hop;
 use super::{called, peer_of, place, tunnel, upset};
 use crate::agent::fabric::{At, Fabric, Site};
 use crate::agent::model::{Tunnel, TunnelClaim};
@@ -21,6 +22,7 @@ pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
     let cluster = fabric.site(at.site).cluster.as_str();
     match doubt {
         Doubt::Range { claims, range } => range_owner(fabric, at, claims, *range),
+        Doubt::Nodes { nodes, range } => hop::shared(fabric, at, nodes, *range),
         Doubt::Key { key } => {
             let holders = fabric.holders(key).iter().map(|it| called(fabric, *it));
             Finding::new(

@@ -1,6 +1,7 @@
 //! Endings in words: what keeps a packet from getting there, and what to do.
 
 use super::doubt::ambiguous;
+use super::hop;
 use super::remedy::{FailedPacket, LEFT_OUT, Remedies};
 use super::unopened::{flapping, loops, no_initiator};
 use super::{ChosenRange, called, peer, place, speaker, tunnel};
@@ -18,6 +19,7 @@ pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Findi
         Ending::Delivered => return None,
         Ending::LocalShadow { at, range } => local_shadow(fabric, packet, *at, *range),
         Ending::NoRoute { at } => no_route(failed, *at),
+        Ending::NoHop { from, to } => hop::no_hop(fabric, *from, *to),
         Ending::StolenBy { at, claim, range, thief } => {
             let (at, claim, range) = (*at, *claim, *range);
             stolen_by(failed, &ChosenRange { at, claim, range }, *thief)
@@ -150,6 +152,11 @@ fn stolen_by(
 ) -> Finding {
     let FailedPacket { fabric, packet, .. } = failed;
     let to = packet.destination;
+    if let (Some(thief), Goal::Node(node)) = (thief, packet.to)
+        && let Some(finding) = hop::taken(fabric, at, (claim, range), [thief, node])
+    {
+        return finding;
+    }
     let whom = match thief {
         Some(thief) => format!(" (the key of {})", called(fabric, thief)),
         None => String::new(),

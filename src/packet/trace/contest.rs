@@ -47,7 +47,7 @@ fn contest(site: &Site, doubt: &Doubt) -> Option<ContestId> {
     let peers: Vec<PeerId> = match doubt {
         Doubt::Peers { peers } => peers.clone(),
         Doubt::Range { claims, .. } => claims.iter().filter_map(TunnelClaim::peer).collect(),
-        Doubt::Key { .. } | Doubt::Refused(_) | Doubt::Leader => return None,
+        Doubt::Nodes { .. } | Doubt::Key { .. } | Doubt::Refused(_) | Doubt::Leader => return None,
     };
     peers.into_iter().find_map(|peer| match site.model.peers[peer].standing {
         PeerStanding::Contested(_, number) => Some(number),

@@ -135,7 +135,10 @@ impl PieceView {
             || is_doubt(self.onward)
             || is_doubt(self.back)
             || matches!(self.source_check, SourceCheck::Doubt(_))
-            || matches!(self.deliver, Reception::Sends(_) | Reception::Diverts(_))
+            || matches!(
+                self.deliver,
+                Reception::Sends(_) | Reception::Strays { .. } | Reception::Diverts(_)
+            )
     }
 
     fn is_portable(&self) -> bool {

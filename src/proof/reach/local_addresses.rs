@@ -2,7 +2,7 @@
 
 use super::Counts;
 use super::address_block::{AddressBlock, address_blocks};
-use crate::agent::fabric::{Owner, Site};
+use crate::agent::fabric::{HopFault, Owner, Site};
 use crate::agent::model::Tunnel;
 use crate::kilo::id::SegmentId;
 use crate::kilo::topology::Leader;
@@ -45,6 +45,14 @@ pub(super) enum Reception {
     MayNotAnswer,
     /// This range has other claims.
     Sends(SlotId),
+    /// It gets to none of the nodes of its location, or to another one.
+    Strays {
+        fault: HopFault,
+        /// The reason for which packets of the node itself do not get to its leader, if they do not.
+        unanswered: Option<HopFault>,
+    },
+    /// It takes the packet, and answers of its node do not get to the leader.
+    Unanswered(HopFault),
     /// A Peer with this range takes the LAN over which it reaches the node that has them.
     Diverts(SlotId),
 }
@@ -95,8 +103,32 @@ impl Reception {
     }
 
     /// Returns what a cluster does with packets for some of a block of its own that arrive in a
-    /// segment.
+    /// segment, and with answers.
     pub(super) fn new(
+        home: &Site,
+        segment: Option<SegmentId>,
+        block: AddressBlock,
+        span: Span,
+    ) -> Self {
+        let received = Self::of_packets(home, segment, block, span);
+        match (received, Self::of_answers(home, segment, block)) {
+            (Self::Strays { fault, .. }, Self::Unanswered(lost)) => {
+                Self::Strays { fault, unanswered: Some(lost) }
+            }
+            (Self::Takes, answers) => answers,
+            _ => received,
+        }
+    }
+
+    /// Returns what a cluster does with packets that the owner of a block sends.
+    pub(super) fn of_answers(home: &Site, segment: Option<SegmentId>, block: AddressBlock) -> Self {
+        let ends = block.owner.node().zip(segment);
+        let fault =
+            ends.and_then(|(node, segment)| home.hop_fault(node, home.leader(segment).node()));
+        fault.map_or(Self::Takes, Self::Unanswered)
+    }
+
+    fn of_packets(
         home: &Site,
         segment: Option<SegmentId>,
         block: AddressBlock,
@@ -110,6 +142,11 @@ impl Reception {
         };
         if block.owner.class() == Some(AddressClass::Service) {
             return Self::Takes;
+        }
+        if let (Some(node), Some(leader)) = (block.owner.node(), leader)
+            && let Some(fault) = home.delivery_fault(leader, node, span.first_address())
+        {
+            return Self::Strays { fault, unanswered: None };
         }
         if let (Owner::Node(node), Some(leader)) = (block.owner, leader)
             && let Some(diverted) = home.diverted(leader, node)

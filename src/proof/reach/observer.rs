@@ -265,7 +265,9 @@ impl Observer<'_, '_> {
         let reception = || Reception::new(home, local.segment.or_else(segment), local.block, span);
         let mut deliver = match local.deliver {
             // Of what is kept no packet gets there.
-            _ if !ruling.is_claimed => Reception::Takes,
+            _ if !ruling.is_claimed => {
+                Reception::of_answers(home, local.segment.or_else(segment), local.block)
+            }
             known => known.unwrap_or_else(reception),
         };
         if speaker.is_some_and(|it| home.refused(it.node).is_some()) {

@@ -118,6 +118,7 @@ impl By {
             Ending::SourceRejected { by, .. } => Self::Pair(by.site, from),
             Ending::Delivered
             | Ending::LocalShadow { .. }
+            | Ending::NoHop { .. }
             | Ending::NoInitiator { .. }
             | Ending::Flapping { .. }
             | Ending::Ambiguous { .. }

@@ -271,6 +271,11 @@ impl<'j> PairJudge<'j, '_, '_> {
                 self.is_own_of(from, peer, to) || self.is_own_of(to, back, from)
             }
             Ending::Flapping { at, peer, other } => self.is_own_of(at, peer, other),
+            Ending::NoHop { .. } | Ending::Ambiguous { doubt: Doubt::Nodes { .. }, .. } => true,
+            Ending::StolenBy { at, claim, .. } => {
+                let segment = self.reach.fabric.site(at.site).segment(at.node);
+                segment.map(Tunnel::Segment) == Some(claim.tunnel)
+            }
             Ending::Ambiguous { at, doubt: Doubt::Refused(refusal) } => {
                 self.reach.fabric.site(at.site).is_refused_for_few(refusal)
             }

@@ -15,7 +15,8 @@ use crate::rules::Finding;
 use crate::rules::command::blank;
 use crate::snapshot::Node;
 
-/// Returns findings about usable nodes with the internal address of a node of their cluster before them.
+/// Returns findings about nodes with the internal address of a node of their cluster before them, if they are usable or
+/// Kilo counts them.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     fleet.first_memberships().flat_map(of_cluster).collect()
 }
@@ -24,8 +25,10 @@ fn of_cluster(member: &Member) -> Vec<Finding> {
     let already_reported = already_reported(member);
     let mut first: BTreeMap<IpAddr, &Node> = BTreeMap::new();
     let mut found = Vec::new();
-    for ClusterNode { node, kilo, .. } in &member.cluster.nodes {
-        if !member.membership.usable.contains(&node.name) {
+    let topology = &member.cluster.topology;
+    for (id, ClusterNode { node, kilo, .. }) in member.cluster.nodes.numbered() {
+        let is_counted = topology.nodes[id].segment.is_some();
+        if !is_counted && !member.membership.usable.contains(&node.name) {
             continue;
         }
         let Some(address) = kilo.internal_address() else {

@@ -123,12 +123,15 @@ fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
     }
 }
 
-/// Returns the finding about a pod CIDR that an excluded node shares with one that is given to others.
+/// Returns the finding about a pod CIDR that shares addresses with another one, although Kilo routes both.
 pub(super) fn overlap(member: &Member, overlap: &PodOverlap) -> Finding {
     let (rule, cluster) = (&OVERLAPPING_NODE_POD_CIDR, &member.entry.name);
-    let excluded = Quoted(&overlap.excluded);
+    let consequence = match &overlap.excluded {
+        Some(node) => format!("{} is left out, but Kilo routes both", Quoted(node)),
+        None => "the leader of their location reaches the pods of only one of them".to_owned(),
+    };
     let message = format!(
-        "pod CIDR {} overlaps {} of {}: {excluded} is left out, but Kilo routes both",
+        "pod CIDR {} overlaps {} of {}: {consequence}",
         overlap.cidr,
         overlap.other,
         Quoted(&overlap.other_node),
@@ -136,7 +139,7 @@ pub(super) fn overlap(member: &Member, overlap: &PodOverlap) -> Finding {
     Finding::on_node(rule, cluster, &overlap.node, message)
         .at(pod_cidrs(member, &overlap.node), "")
         .at(pod_cidrs(member, &overlap.other_node), "the other")
-        .help(pod_cidr_help(member, &overlap.excluded))
+        .help(pod_cidr_help(member, overlap.excluded.as_ref().unwrap_or(&overlap.node)))
 }
 
 /// Returns where the snapshot has the pod CIDRs of a node.

@@ -12,6 +12,7 @@ mod families;
 mod granularity;
 mod groups;
 mod held_back;
+mod hops;
 mod hostile;
 mod joining;
 mod outdated;

@@ -123,6 +123,10 @@ enum Pods {
     V4,
     V4AndV6,
     V6AndV4,
+    /// Those of the first node.
+    OfFirst,
+    /// Some of those of the first node.
+    InFirst,
 }
 
 /// The endpoint that Kilo has for a node.
@@ -291,6 +295,8 @@ fn node(i: usize, position: usize, spec: &Spec, surroundings: Surroundings) -> N
         Pods::V4 => vec![v4],
         Pods::V4AndV6 => vec![v4, v6],
         Pods::V6AndV4 => vec![v6, v4],
+        Pods::OfFirst => vec![format!("10.{i}.0.0/24")],
+        Pods::InFirst => vec![format!("10.{i}.0.128/25")],
     };
     let addresses = match spec.shown {
         Shown::V4 => vec![internal],
@@ -477,6 +483,8 @@ fn pods() -> impl Strategy<Value = Pods> {
         6 => Just(Pods::V4),
         2 => Just(Pods::V4AndV6),
         1 => Just(Pods::V6AndV4),
+        1 => Just(Pods::OfFirst),
+        1 => Just(Pods::InFirst),
     ]
 }
 
