@@ -115,7 +115,9 @@ impl<'a> Cluster<'a> {
         let contradicted = voted.filter(|it| *it != granularity);
         let reported = contradicted.map(|it| segment::segments(&readings, it));
         let kilos = nodes.map(|it| Arc::clone(&it.kilo));
-        let topology = KiloTopology::form(&kilos, reported.as_ref().unwrap_or(&segments));
+        let form =
+            if entry.name.is_external() { KiloTopology::of_host } else { KiloTopology::form };
+        let topology = form(&kilos, reported.as_ref().unwrap_or(&segments));
         let mut cluster = Self {
             entry,
             snapshot,

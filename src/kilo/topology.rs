@@ -108,6 +108,15 @@ impl KiloTopology {
     /// Forms the cluster of the nodes that Kilo counts, location ranges still unfiltered: that takes
     /// the Peers.
     pub fn form(kilos: &Nodes<Arc<KiloNode>>, cut: &Cut) -> Self {
+        Self::formed(kilos, cut, true)
+    }
+
+    /// Forms a host outside of all clusters, which is a segment like a node and has no Kilo subnet.
+    pub fn of_host(kilos: &Nodes<Arc<KiloNode>>, cut: &Cut) -> Self {
+        Self::formed(kilos, cut, false)
+    }
+
+    fn formed(kilos: &Nodes<Arc<KiloNode>>, cut: &Cut, has_subnet: bool) -> Self {
         let mut nodes = kilos.map(|kilo| TopologyNode { kilo: Arc::clone(kilo), segment: None });
         // A node that is a segment of its own is formed even if Kilo ignores it now.
         let mut segments: Vec<TopologySegment> = cut
@@ -117,7 +126,7 @@ impl KiloTopology {
             .map(|it| TopologySegment::new(it, &nodes))
             .collect();
         let subnet = subnet(&nodes);
-        let is_exhausted = number(&mut segments, &nodes, subnet);
+        let is_exhausted = has_subnet && number(&mut segments, &nodes, subnet);
         let segments = Segments::new(segments);
         for (id, segment) in segments.numbered() {
             for &member in &segment.members {

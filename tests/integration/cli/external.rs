@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::{Value, json};
+
 use super::Folder;
 use super::diff::Repository;
 use crate::support::{assert_contains, copy, project};
@@ -746,4 +748,21 @@ fn nothing_is_printed_that_render_refuses() {
     let run = folder.run(&["wireguard", "laptop"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     assert_contains(&run.stderr, "unroutable-range");
+}
+
+/// A host is not a Kilo cluster of one node: it has no address of a Kilo subnet, not even 10.4.0.1.
+#[test]
+fn a_host_has_no_wireguard_address_of_its_own() {
+    let folder = Folder::case("laptop-local-shadow");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    for address in ["10.4.0.1", "10.4.0.2"] {
+        let traced = folder.run(&["trace", "external.laptop", address]);
+        assert_eq!(traced.code, 0, "{}", traced.stdout);
+    }
+    let run = folder.run(&["verify", "--output", "json"]);
+    let value = run.json();
+    let met: Vec<&Value> =
+        value["expectations"].as_array().unwrap().iter().map(|it| &it["holds"]).collect();
+    assert_eq!((run.code, &value["total"]["working"]), (1, &json!(29)));
+    assert_eq!(met, [&json!(false); 2]);
 }
