@@ -271,7 +271,9 @@ impl<'j> PairJudge<'j, '_, '_> {
                 self.is_own_of(from, peer, to) || self.is_own_of(to, back, from)
             }
             Ending::Flapping { at, peer, other } => self.is_own_of(at, peer, other),
-            Ending::NoHop { .. } | Ending::Ambiguous { doubt: Doubt::Nodes { .. }, .. } => true,
+            // An election makes no declared path fail, to pods or to services.
+            Ending::NoHop { .. }
+            | Ending::Ambiguous { doubt: Doubt::Nodes { .. } | Doubt::Leader, .. } => true,
             Ending::StolenBy { at, claim, .. } => {
                 let segment = self.reach.fabric.site(at.site).segment(at.node);
                 segment.map(Tunnel::Segment) == Some(claim.tunnel)

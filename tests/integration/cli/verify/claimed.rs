@@ -112,3 +112,14 @@ fn no_rendered_peer_has_to_be_deleted() {
     let run = folder.run(&["verify"]);
     assert!(!run.stdout.contains("delete this Peer"), "{}", run.stdout);
 }
+
+/// Pods and services of one uncertain leader are excused together.
+#[test]
+fn an_election_makes_no_path_to_services_fail() {
+    let folder = Folder::case("leader-election-services");
+    folder.run(&["render"]);
+    let run = folder.run(&["verify", "--output", "concise"]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    assert_contains(&run.stdout, "warning[ambiguous] west: 10.42.1.0 → 10.91.0.0 (west → east): ");
+    assert_contains(&run.stdout, "n1, n2, n3 (uncertain-leader)");
+}
