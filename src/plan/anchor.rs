@@ -200,7 +200,10 @@ fn shares<'a>(
                 let contender = at.and_then(|it| contenders.get(it));
                 let problem = named::problem(source, node, contender);
                 named::report(source, node, problem, reasons);
-                named.push(at);
+                // Two nodes of one segment are one carrier.
+                if at.is_none() || !named.contains(&at) {
+                    named.push(at);
+                }
             }
             shares.push(AnchorShare::new(Some(anchor), named, contenders));
         }

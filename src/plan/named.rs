@@ -4,19 +4,22 @@ use super::carrier::Carrier;
 use super::contenders::Contender;
 use super::withheld::{AnchorProblem, TargetReason, UnknownAnchor};
 use crate::fleet::Member;
+use crate::kilo::id::NodeId;
 use crate::membership::Unready;
 use crate::mesh::Named;
 
-/// Returns the place of the segment of a node: the one that it leads, else the one that it is in.
+/// Returns the place of the segment of a node: the one that it leads, else the one that it is in, also if its own ranges
+/// are left out.
 pub(super) fn position(source: &Member, left: &[Carrier], node: &str) -> Option<usize> {
     let leads = |it: &Carrier| it.candidate.leader.as_str() == node;
-    let nodes = &source.cluster.nodes;
-    let is_in = |it: &Carrier| {
-        let mut members = it.candidate.members.iter();
-        members.any(|it| nodes[*it].node.name == node)
-    };
+    let name = |id: NodeId| &source.cluster.nodes[id].node.name;
+    let mut segments = source.cluster.segments.formed.iter();
     let led = left.iter().position(leads);
-    led.or_else(|| left.iter().position(is_in))
+    led.or_else(|| {
+        let segment = segments.find(|it| it.members.iter().any(|it| name(*it) == node))?;
+        let leader = name(segment.leader);
+        left.iter().position(|it| it.candidate.leader.as_str() == leader)
+    })
 }
 
 /// Reports a named node that cannot carry anything, once for each line that names it.

@@ -261,3 +261,42 @@ fn the_load_of_other_values_is_computed_without_a_change() {
         assert_contains(&wrong.stderr, message);
     }
 }
+
+/// Returns the ranges of each Peer of `east` in the files of `west`.
+fn ranges_of_peers(folder: &Folder) -> Vec<(String, Vec<String>)> {
+    let rendered = folder.run(&["render"]);
+    assert_eq!(rendered.code, 0, "{}", rendered.stderr);
+    let text = folder.read("rendered/west/m--east.yaml");
+    let peers = text.split("---\n").map(|peer| {
+        let lines = || peer.lines().map(str::trim);
+        let name = lines().find_map(|it| it.strip_prefix("name: ")).unwrap_or_default();
+        let ranges = lines().filter_map(|it| it.strip_prefix("- "));
+        (name.to_owned(), ranges.map(|it| it.trim_matches('"').to_owned()).collect())
+    });
+    peers.collect()
+}
+
+#[test]
+fn an_anchor_whose_own_range_is_left_out_stays_in_its_segment() {
+    let folder = Folder::case("left-out-member-anchor");
+    let peers = ranges_of_peers(&folder);
+    let carriers: Vec<&str> = peers
+        .iter()
+        .filter(|it| it.1.contains(&"10.41.0.0/16".to_owned()))
+        .map(|it| &*it.0)
+        .collect();
+    assert_eq!(carriers, ["m--east--n1"]);
+}
+
+/// Two nodes of one segment are one carrier, so the other half is on a segment that no anchor names.
+#[test]
+fn the_count_of_an_anchor_is_one_of_segments() {
+    let folder = Folder::case("count-in-one-location");
+    let peers = ranges_of_peers(&folder);
+    let parts = |name: &str| -> Vec<&str> {
+        let ranges = peers.iter().filter(|it| it.0 == name).flat_map(|it| &it.1);
+        ranges.map(String::as_str).filter(|it| it.starts_with("10.91.")).collect()
+    };
+    assert_eq!(parts("m--east--n1"), ["10.91.0.0/17"]);
+    assert_eq!(parts("m--east--n3"), ["10.91.128.0/17"]);
+}
