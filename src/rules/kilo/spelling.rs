@@ -1,6 +1,7 @@
 //! Spelling: names and values that look like what Kilo reads, and are not.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use super::inspected_cluster::InspectedCluster;
 use super::{ANNOTATION_AS_LABEL, SIMILAR_LOCATIONS, UNKNOWN_ANNOTATION, annotated};
@@ -8,6 +9,7 @@ use crate::diagnostic::{MetadataChange, Quoted, Severity};
 use crate::document::nearest;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
+use crate::net::private_network;
 use crate::place::Place;
 use crate::rules::command::{annotate, blank, run};
 use crate::rules::{Finding, Rule};
@@ -113,8 +115,12 @@ fn unknown_annotation(inspected: &InspectedCluster, unknown: &KeyOnNodes) -> Opt
     let mut finding = counted(&UNKNOWN_ANNOTATION, inspected, unknown, &message)
         .at(inspected.annotation(node, key).named(), "");
     let name = key.strip_prefix(annotation::PREFIX)?;
+    if let Some((_, today)) = OLD_NAMES.iter().find(|it| it.0 == name) {
+        return Some(finding.help(*today));
+    }
     let names = known().filter_map(|it| it.strip_prefix(annotation::PREFIX));
-    match nearest(name, names) {
+    let is_public = nodes.iter().any(|it| has_public_address(it, key));
+    match nearest(name, names).filter(|it| !(is_public && it.ends_with("internal-ip"))) {
         Some(meant) => {
             finding.help = Some(format!("did you mean `{}{meant}`?", annotation::PREFIX));
         }
@@ -122,6 +128,27 @@ fn unknown_annotation(inspected: &InspectedCluster, unknown: &KeyOnNodes) -> Opt
         None => finding.severity = Severity::Notice,
     }
     Some(finding)
+}
+
+/// Names that Kilo read before 0.1, and what to write today.
+const OLD_NAMES: [(&str, &str); 3] = [
+    (
+        "force-external-ip",
+        "write `kilo.squat.ai/force-endpoint: ADDRESS:51820` instead: Kilo has not read this name since 0.1",
+    ),
+    ("external-ip", "remove it: Kilo has written `kilo.squat.ai/endpoint` instead since 0.1"),
+    (
+        "wireguard-persistent-keepalive",
+        "write `kilo.squat.ai/persistent-keepalive` instead: Kilo has not read this name since 0.1",
+    ),
+];
+
+/// Returns whether the value of an annotation is a public address.
+fn has_public_address(node: &Node, key: &str) -> bool {
+    let text = annotated(node, key).unwrap_or_default();
+    let address = text.split_once('/').map_or(text, |it| it.0);
+    let address = address.parse::<IpAddr>();
+    address.is_ok_and(|it| private_network(it).is_none())
 }
 
 /// Returns one finding about all nodes that have a label or annotation.

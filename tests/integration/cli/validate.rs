@@ -226,3 +226,31 @@ fn is_coloured_only_for_a_person() {
         assert!(!run.stdout.contains('\u{1b}'));
     }
 }
+
+/// Kilo read other names before 0.1.
+#[test]
+fn an_old_name_of_an_annotation_has_the_name_of_today() {
+    let help = |key: &str, value: &str| {
+        let folder = Folder::mesh();
+        let mut first = node(1, 1);
+        first["annotations"][format!("kilo.squat.ai/{key}")] = json!(value);
+        folder.keep("east", &[first, node(1, 2)]);
+        let findings = folder.run(&["validate", "--output", "json"]).json()["findings"].clone();
+        let mut findings = findings.as_array().unwrap().clone().into_iter();
+        let found = findings.find(|it| it["rule"] == "unknown-annotation").unwrap();
+        found["help"].as_str().unwrap_or_default().to_owned()
+    };
+    for (old, today) in [
+        ("force-external-ip", "kilo.squat.ai/force-endpoint: ADDRESS:51820"),
+        ("external-ip", "kilo.squat.ai/endpoint"),
+        ("wireguard-persistent-keepalive", "kilo.squat.ai/persistent-keepalive"),
+    ] {
+        let help = help(old, "198.18.0.1/32");
+        assert!(help.contains(today), "{help}");
+    }
+    assert_eq!(
+        help("force-intrnal-ip", "192.168.1.1/24"),
+        "did you mean `kilo.squat.ai/force-internal-ip`?"
+    );
+    assert_eq!(help("force-intrnal-ip", "198.18.0.1/32"), "");
+}
