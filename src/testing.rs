@@ -131,13 +131,21 @@ pub(crate) fn mesh_of(name: &str, clusters: &[&str]) -> String {
     text
 }
 
-/// The default values of a node in tests.
+/// The default values of a node in tests. Kilo counts it wherever it can be dialled.
 fn with_granularity(line: &str) -> String {
-    if line.contains("granularity=") {
-        line.to_owned()
-    } else {
-        format!("{line} granularity=location")
+    let mut line = line.to_owned();
+    if !line.contains("granularity=") {
+        line.push_str(" granularity=location");
     }
+    let external = line.split_whitespace().find_map(|it| it.strip_prefix("external="));
+    let endpoint = external.map(|it| match it.contains(':') {
+        true => format!(" endpoint=[{it}]:51820"),
+        false => format!(" endpoint={it}:51820"),
+    });
+    if !line.contains(" endpoint=") && !line.contains("force-endpoint=") {
+        line.push_str(&endpoint.unwrap_or_default());
+    }
+    line
 }
 
 /// Five keys, by letter.

@@ -2,7 +2,7 @@
 
 use super::command::resolved;
 use super::identity::DUPLICATE_ADDRESS;
-use super::kilo::MIXED_GRANULARITY;
+use super::kilo::{MIXED_GRANULARITY, NODE_NOT_READY};
 use super::nodes::{NODE_NOT_SELECTED, contradicted};
 use super::ranges::{
     ADDRESS_IN_POD_CIDR, OVERLAPPING_NODE_POD_CIDR, UNUSED_ADDRESS, UNUSED_POD_CIDR,
@@ -12,7 +12,8 @@ use crate::diagnostic::{MetadataChange, Quoted, Severity};
 use crate::fleet::Member;
 use crate::kilo::node::annotation;
 use crate::membership::{
-    Contradicted, Contradiction, ExcludedNode, ExcludedReason, WithheldRange, WithheldReason,
+    Contradicted, Contradiction, ExcludedNode, ExcludedReason, PeerCandidate, Unready,
+    WithheldRange, WithheldReason,
 };
 use crate::mesh::{Networks, State};
 use crate::net::Cidr;
@@ -54,6 +55,7 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
         }
         finding
     }));
+    findings.extend(membership.candidates.iter().filter_map(|it| without_endpoint(member, it)));
     let is_undeclared = |it: &&WithheldRange| !is_of_undeclared_family(member, it);
     let withheld_ranges = membership.withheld.iter().filter(is_undeclared);
     findings.extend(withheld_ranges.map(|it| withheld(member, it)));
@@ -74,6 +76,19 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
         finding.with_cause(contradicted(member, |it| matches!(it, Contradicted::Granularity(_))))
     }));
     findings
+}
+
+/// Returns the finding about a node that has a Peer although Kilo has no endpoint for it and does not count it.
+fn without_endpoint(member: &Member, candidate: &PeerCandidate) -> Option<Finding> {
+    let cluster = &member.entry.name;
+    let message = "Kilo has no endpoint for it, so no path of this node works".to_owned();
+    let finding = Finding::on_node(&NODE_NOT_READY, cluster, candidate.leader.as_str(), message)
+        .at(candidate.place.key("name"), "")
+        .help(format!(
+            "check that Kilo runs there, or annotate the node with `{}`, then run `clustermesh snapshot {cluster}`",
+            annotation::FORCE_ENDPOINT
+        ));
+    (candidate.unready == Some(Unready::NoEndpoint)).then_some(finding)
 }
 
 /// Returns the finding about a declared granularity that most nodes contradict.

@@ -3,7 +3,9 @@
 use super::membership::words;
 use super::{Finding, bare};
 use crate::diagnostic::Quoted;
+use crate::fleet::Fleet;
 use crate::guard::{GuardRefusal, SameCluster, Shrinkage};
+use crate::membership::Unready;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::snapshot::listing::Stale;
@@ -141,7 +143,29 @@ pub fn stale(cluster: &ClusterName, nodes: &[Stale]) -> Vec<Finding> {
         );
         let of_all = "marked stale: the Kilo agent was last seen before the others";
         let seen = duration(*seconds);
-        Finding::on_node(&STALE_NODE, cluster, node, message).with_alike(of_all, Some(seen))
+        Finding::on_node(&STALE_NODE, cluster, node, message)
+            .with_alike(of_all, Some(seen))
+            .help("check that Kilo runs on it and that its clock is right")
+    });
+    findings.collect()
+}
+
+/// Returns which nodes have a Peer although their agents stopped checking in: a segment of its own may be back at any
+/// time.
+pub(super) fn stale_segments(fleet: &Fleet) -> Vec<Finding> {
+    let candidates = fleet.first_memberships().flat_map(|member| {
+        let candidates = member.membership.candidates.iter();
+        candidates.map(move |it| (&member.entry.name, it))
+    });
+    let stale = candidates.filter(|it| it.1.unready == Some(Unready::Stale));
+    let findings = stale.map(|(cluster, candidate)| {
+        let node = candidate.leader.as_str();
+        let message = "marked stale: no path of it works until its Kilo agent checks in".to_owned();
+        let of_all = "marked stale: no path of them works until their Kilo agents check in";
+        Finding::on_node(&STALE_NODE, cluster, node, message)
+            .at(candidate.place.key("stale"), "")
+            .with_alike(of_all, None)
+            .help("check that Kilo runs on it and that its clock is right")
     });
     findings.collect()
 }

@@ -102,7 +102,7 @@ fn one_endpoint_for_two_is_reported_wherever_they_are() {
     insta::assert_snapshot!(report(NODE_A, NODE_B, &c), @"
     warning[shared-endpoint] c/c: same endpoint as b/b: 198.18.113.2:51820
       c.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint second here
-      b.json#/nodes/0/addresses of b/b
+      b.json#/nodes/0/annotations/kilo.squat.ai~1endpoint of b/b
     ");
 }
 

@@ -16,6 +16,7 @@ use crate::proof::rule::UNPROVED_NODES;
 use crate::rules::kilo::{MIXED_GRANULARITY, UNCERTAIN_LEADER};
 use crate::rules::membership::rule_of;
 use crate::rules::nodes::contradicted;
+use crate::rules::snapshots::STALE_NODE;
 use crate::rules::{Finding, Rule, bare, excluded, plan};
 use crate::snapshot::Node;
 use crate::text::{count, first};
@@ -49,8 +50,10 @@ pub struct UnprovedNode<'f> {
 /// The reason why no path of a node can be proved.
 #[derive(Clone, Debug)]
 enum Unproved<'f> {
-    /// It is left out, or its Kilo does not count it.
+    /// It is left out.
     Excluded(ExcludedReason),
+    /// Kilo does not count it. It has a Peer, as it may be back at any time.
+    NotCounted(ExcludedReason),
     /// No target gets its Peer.
     Withheld(&'f Withheld),
     /// The leader of its location is uncertain.
@@ -84,7 +87,7 @@ impl UnprovedNode<'_> {
     /// Describes why no path of it can be proved.
     pub fn reason(&self) -> String {
         match &self.why {
-            Unproved::Excluded(reason) => excluded(reason),
+            Unproved::Excluded(reason) | Unproved::NotCounted(reason) => excluded(reason),
             Unproved::Withheld(withheld) => {
                 format!("no cluster gets its Peer ({})", plan::rule_of(withheld).name())
             }
@@ -127,7 +130,10 @@ impl UnprovedNodes<'_> {
         } else if self.left_out() == 0 {
             format!("give all Kilo agents of `{cluster}` the same `--mesh-granularity`, {snapshot}")
         } else if are_all(|why| {
-            matches!(why, Unproved::Excluded(ExcludedReason::NotReady(Unready::Stale)))
+            let (Unproved::Excluded(reason) | Unproved::NotCounted(reason)) = why else {
+                return false;
+            };
+            *reason == ExcludedReason::NotReady(Unready::Stale)
         }) {
             format!("check that Kilo runs on these nodes, {snapshot}")
         } else if self.nodes.len() == self.of {
@@ -152,13 +158,16 @@ impl UnprovedNodes<'_> {
 
 /// Names the nodes with the reasons: that of a single one in full, those of several by their rules.
 fn reasons(nodes: &[UnprovedNode]) -> String {
-    if let [UnprovedNode { node, why: Unproved::Excluded(reason), .. }] = nodes {
+    if let [UnprovedNode { node, why, .. }] = nodes
+        && let Unproved::Excluded(reason) | Unproved::NotCounted(reason) = why
+    {
         return format!("{} ({})", bare(&node.name), excluded(reason));
     }
     let mut by_rule: BTreeMap<&Rule, Vec<String>> = BTreeMap::new();
     for UnprovedNode { node, why, .. } in nodes {
         let rule = match why {
-            Unproved::Excluded(reason) => rule_of(reason),
+            Unproved::NotCounted(ExcludedReason::NotReady(Unready::Stale)) => &STALE_NODE,
+            Unproved::Excluded(reason) | Unproved::NotCounted(reason) => rule_of(reason),
             Unproved::Withheld(withheld) => plan::rule_of(withheld),
             Unproved::UncertainLeader => &UNCERTAIN_LEADER,
             Unproved::OtherGranularity => &MIXED_GRANULARITY,
@@ -218,7 +227,7 @@ fn divides_otherwise(member: &Member, node: &ClusterNode) -> bool {
 fn unled<'f>(member: &Member, id: NodeId, node: &ClusterNode) -> Option<Unproved<'f>> {
     let topology = &member.cluster.topology;
     let Some(segment) = topology.nodes[id].segment else {
-        return Some(Unproved::Excluded(node_checks::unready(&node.checked, &node.kilo)));
+        return Some(Unproved::NotCounted(node_checks::unready(&node.checked, &node.kilo)));
     };
     match topology.segments[segment].leader {
         Leader::Certain(_) => None,

@@ -149,3 +149,33 @@ fn the_remedy_for_agents_that_stopped_is_a_look_at_kilo() {
         "help: check that Kilo runs on these nodes, then run `clustermesh snapshot west`",
     );
 }
+
+/// A node with tunnels of its own has a Peer, and Kilo ignores it until it has an endpoint or checks in.
+#[test]
+fn every_reason_is_a_finding_of_validate() {
+    let folder = Folder::case("kilo-wrote-no-endpoint");
+    for cluster in ["boot", "v4"] {
+        let from = format!("nodes/{cluster}.json");
+        assert_eq!(folder.run(&["snapshot", "--from", &from, cluster]).code, 0);
+    }
+    let validated = folder.run(&["validate", "--output", "concise"]).stdout;
+    for node in ["bt-1", "bt-2"] {
+        assert_contains(&validated, &format!("warning[node-not-ready] boot/{node}: "));
+    }
+    for (granularity, rule) in [
+        ("full", "notice[stale-node]"),
+        ("cross", "notice[stale-node]"),
+        ("location", "warning[node-not-ready]"),
+    ] {
+        let folder = Folder::mesh();
+        let mut nodes = [node(3, 1), node(3, 2)];
+        for node in &mut nodes {
+            node["annotations"]["kilo.squat.ai/granularity"] = json!(granularity);
+            node["annotations"]["kilo.squat.ai/location"] = json!("here");
+        }
+        nodes[1]["stale"] = json!(true);
+        folder.keep("west", &nodes);
+        let validated = folder.run(&["validate", "--output", "concise"]).stdout;
+        assert_contains(&validated, &format!("{rule} west/n2: "));
+    }
+}
