@@ -138,9 +138,9 @@ fn with_granularity(line: &str) -> String {
         line.push_str(" granularity=location");
     }
     let external = line.split_whitespace().find_map(|it| it.strip_prefix("external="));
-    let endpoint = external.map(|it| match it.contains(':') {
-        true => format!(" endpoint=[{it}]:51820"),
-        false => format!(" endpoint={it}:51820"),
+    let endpoint = external.map(|it| {
+        let host = if it.contains(':') { format!("[{it}]") } else { it.to_owned() };
+        format!(" endpoint={host}:51820")
     });
     if !line.contains(" endpoint=") && !line.contains("force-endpoint=") {
         line.push_str(&endpoint.unwrap_or_default());

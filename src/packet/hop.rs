@@ -26,8 +26,7 @@ fn ending(site: &Site, [at, to]: [At; 2], fault: HopFault) -> Ending {
     };
     match (fault, site.segment(at.node)) {
         (HopFault::NoRoute, _) => Ending::NoHop { from: at, to },
-        (HopFault::Shared(range), _) => ambiguous(range),
-        (HopFault::Taken { range, .. }, None) => ambiguous(range),
+        (HopFault::Shared(range), _) | (HopFault::Taken { range, .. }, None) => ambiguous(range),
         (HopFault::Taken { range, by }, Some(segment)) => {
             let tunnel = Tunnel::Segment(segment);
             let claim = TunnelClaim { tunnel, range: None, is_certain: true };

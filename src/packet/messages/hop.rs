@@ -28,9 +28,10 @@ pub(super) fn no_hop(fabric: &Fabric, from: At, to: At) -> Finding {
 pub(super) fn shared(fabric: &Fabric, at: At, nodes: &[NodeId], range: Cidr) -> Finding {
     let here = called(fabric, at);
     let names = listed(nodes.iter().map(|node| called(fabric, At { node: *node, ..at })));
-    let (what, help) = match range.is_host() {
-        true => (format!("internal address {}", range.first()), OWN_ADDRESS),
-        false => (format!("pod CIDR {range}"), OWN_PODS),
+    let (what, help) = if range.is_host() {
+        (format!("internal address {}", range.first()), OWN_ADDRESS)
+    } else {
+        (format!("pod CIDR {range}"), OWN_PODS)
     };
     let message = format!("{here} reaches only one of the nodes with the {what}: {names}");
     Finding::new(&rule::AMBIGUOUS, message).help(help)
