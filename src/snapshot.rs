@@ -19,12 +19,14 @@ pub mod difference;
 pub mod dump;
 mod file;
 pub mod listing;
+pub mod plugin;
 pub mod services;
 pub mod stray;
 
 pub(crate) use api::bounded_list;
 pub use file::schema;
 use file::{SnapshotFields, SnapshotOutput, UniqueObject, check_header, objects, other_version};
+use plugin::ShownPlugin;
 
 /// The version of the format; a reader knows exactly its own.
 pub const API_VERSION: &str = "kilo-clustermesh.io/v1";
@@ -74,6 +76,9 @@ pub struct Node {
     /// Its index in its file.
     #[serde(skip)]
     pub position: usize,
+    /// The network plugin that annotations of the node show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<ShownPlugin>,
     /// The pod CIDRs that Kubernetes assigned.
     #[schemars(example = ["10.42.0.0/24"])]
     #[serde(default, rename = "podCIDRs")]

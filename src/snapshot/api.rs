@@ -7,6 +7,7 @@ use std::fmt;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::plugin::{ShownPlugin, kept_key};
 use super::{Address, AddressKind, Node};
 
 /// The prefix of the annotations that Kilo reads and writes.
@@ -50,7 +51,7 @@ pub(super) struct NodeMetadata {
     uid: Option<String>,
     #[serde(default, deserialize_with = "texts")]
     labels: BTreeMap<String, String>,
-    #[serde(default, deserialize_with = "kilo_annotations")]
+    #[serde(default, deserialize_with = "known_annotations")]
     annotations: BTreeMap<String, String>,
     /// The token for the next page of a list.
     #[serde(rename = "continue")]
@@ -98,14 +99,17 @@ impl NodeObject {
         let mut annotations = metadata.annotations;
         // Kilo reads an invalid value as zero.
         let last_seen = annotations.get(LAST_SEEN).map(|text| text.parse().unwrap_or(0));
-        annotations.retain(|key, _| !VOLATILE.contains(&key.as_str()));
+        let pod_cidrs = self.spec.map(pod_cidrs).unwrap_or_default();
+        let plugin = ShownPlugin::of(&annotations, &pod_cidrs);
+        annotations.retain(|key, _| key.starts_with(KILO) && !VOLATILE.contains(&key.as_str()));
         let node = Node {
             addresses: self.status.map(addresses).unwrap_or_default(),
             annotations: annotations.into_iter().collect(),
             carried_over: false,
             labels: metadata.labels.into_iter().collect(),
             name: metadata.name.filter(|name| !name.is_empty())?,
-            pod_cidrs: self.spec.map(pod_cidrs).unwrap_or_default(),
+            plugin,
+            pod_cidrs,
             position: 0,
             stale: false,
             uid: metadata.uid.unwrap_or_default(),
@@ -172,22 +176,22 @@ pub(crate) fn bounded_list<'de, T: Deserialize<'de>, U, D: Deserializer<'de>>(
 
 /// Reads labels.
 fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
-    map(deserializer, |_| true)
+    map(deserializer, Some)
 }
 
-/// Reads Kilo's annotations and drops the others immediately.
-fn kilo_annotations<'de, D: Deserializer<'de>>(
+/// Reads the annotations of Kilo and of network plugins and drops the others immediately.
+fn known_annotations<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, String>, D::Error> {
-    map(deserializer, |key| key.starts_with(KILO))
+    map(deserializer, |key| if key.starts_with(KILO) { Some(key) } else { kept_key(key) })
 }
 
-/// Reads a map of texts, or nothing, and keeps of it what is wanted.
+/// Reads a map of texts, or nothing, and keeps those entries for which there is a key.
 fn map<'de, D: Deserializer<'de>>(
     deserializer: D,
-    is_wanted: fn(&str) -> bool,
+    kept_key: fn(String) -> Option<String>,
 ) -> Result<BTreeMap<String, String>, D::Error> {
-    struct NodeTexts(fn(&str) -> bool);
+    struct NodeTexts(fn(String) -> Option<String>);
 
     impl<'de> Visitor<'de> for NodeTexts {
         type Value = BTreeMap<String, String>;
@@ -203,7 +207,7 @@ fn map<'de, D: Deserializer<'de>>(
         fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
             let mut map = BTreeMap::new();
             while let Some((key, value)) = access.next_entry::<String, Option<String>>()? {
-                if (self.0)(&key) {
+                if let Some(key) = (self.0)(key) {
                     map.insert(key, value.unwrap_or_default());
                 }
                 if ENTRIES < map.len() {
@@ -214,7 +218,7 @@ fn map<'de, D: Deserializer<'de>>(
         }
     }
 
-    deserializer.deserialize_any(NodeTexts(is_wanted))
+    deserializer.deserialize_any(NodeTexts(kept_key))
 }
 
 fn pod_cidrs(spec: NodeSpec) -> Vec<String> {

@@ -74,6 +74,7 @@ fn fields(node: &Node) -> BTreeMap<String, String> {
         labels,
         name: _,
         position: _,
+        plugin,
         pod_cidrs,
         stale,
         uid,
@@ -86,6 +87,7 @@ fn fields(node: &Node) -> BTreeMap<String, String> {
     let addresses = addresses.iter().map(|it| format!("{:?} {}", it.kind, it.address));
     let listed = [
         ("addresses", addresses.collect::<Vec<_>>().join(", ")),
+        ("plugin", plugin.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("podCIDRs", pod_cidrs.join(", ")),
         ("uid", uid.clone()),
         ("carriedOver", mark(*carried_over)),

@@ -206,7 +206,8 @@ fn size(node: &Node) -> usize {
     let pod_cidrs = node.pod_cidrs.iter().map(|it| it.len() + AROUND);
     let lists: usize = addresses.chain(pod_cidrs).sum();
     let own = node.name.len() + node.uid.len() + 10 * AROUND;
-    texts(&node.annotations) + texts(&node.labels) + lists + own
+    let plugin = node.plugin.as_ref().map_or(0, |it| (3 + it.pod_addresses.len()) * 4 * AROUND);
+    texts(&node.annotations) + texts(&node.labels) + lists + own + plugin
 }
 
 /// Names the kind of an object, if it looks like a kind, because the text may be any file.

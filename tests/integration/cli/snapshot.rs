@@ -68,6 +68,43 @@ fn writes_one_way_to_say_it() {
     "#);
 }
 
+/// Returns the plugin in the snapshot of a node with these annotations besides those of Kilo.
+fn plugin(annotations: &Value) -> Value {
+    let mut node = api_node(1, 1);
+    for (key, value) in annotations.as_object().unwrap() {
+        node["metadata"]["annotations"][key] = value.clone();
+    }
+    let folder = Folder::empty();
+    let dump = json!({ "kind": "NodeList", "items": [node] }).to_string();
+    assert_eq!(folder.run_with_input(&FROM_INPUT, &dump).code, 0);
+    let snapshot: Value = serde_json::from_str(&folder.read("snapshots/east.json")).unwrap();
+    let kept = snapshot["nodes"][0]["annotations"].as_object().unwrap();
+    assert!(kept.keys().all(|key| key.starts_with("kilo.squat.ai/")), "{kept:?}");
+    assert_eq!(folder.run_with_input(&[&FROM_INPUT[..], &["--check"]].concat(), &dump).code, 0);
+    snapshot["nodes"][0]["plugin"].clone()
+}
+
+#[test]
+fn the_network_plugin_that_a_node_shows_is_kept() {
+    let cidr = "network.cilium.io/ipv4-pod-cidr";
+    let with_others =
+        |value: &str| json!({ cidr: value, "network.cilium.io/ipv4-cilium-host": "x" });
+    assert_eq!(
+        plugin(&with_others("10.0.11.0/24")),
+        json!({ "name": "Cilium", "podAddresses": ["10.0.11.0/24"] })
+    );
+    assert_eq!(plugin(&with_others("10.1.1.0/24")), json!({ "name": "Cilium" }));
+    assert_eq!(plugin(&with_others("\u{1b}[31m/24")), json!({ "name": "Cilium" }));
+    assert_eq!(plugin(&with_others(&"9".repeat(100_000))), json!({ "name": "Cilium" }));
+    assert_eq!(
+        plugin(&json!({ "flannel.alpha.coreos.com/backend-type": "wireguard" })),
+        json!({ "name": "Flannel", "wireguard": true })
+    );
+    assert_eq!(plugin(&json!({ "example.org/plugin": "Cilium" })), Value::Null);
+    let many = (0..2000).map(|it| (format!("projectcalico.org/{it}"), json!("x")));
+    assert_eq!(plugin(&Value::Object(many.collect())), json!({ "name": "Calico" }));
+}
+
 /// A dump of `east` in which each node has two labels of Node Feature Discovery.
 fn featured() -> String {
     let nodes = [1, 2].map(|number| {

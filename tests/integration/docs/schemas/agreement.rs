@@ -285,6 +285,7 @@ fn whole_snapshot() -> Value {
                 "carriedOver": true,
                 "labels": { "a": "b" },
                 "name": "n1",
+                "plugin": { "name": "Cilium", "podAddresses": ["10.0.11.0/24"], "wireguard": true },
                 "podCIDRs": ["10.42.0.0/24"],
                 "stale": false,
                 "uid": "1d6f3a1e",
