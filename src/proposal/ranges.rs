@@ -71,7 +71,7 @@ impl RangeProblem {
     pub(super) fn help(self) -> &'static str {
         match self {
             Self::NoPods => {
-                "let Kubernetes assign pod CIDRs (`--allocate-node-cidrs` of the controller manager); \
+                "let Kubernetes assign pod CIDRs (see `docs/how-to/which-clusters.md`); \
                  Kilo cannot work without them"
             }
             Self::Pods { .. } => {

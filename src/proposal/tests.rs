@@ -279,7 +279,7 @@ fn what_cannot_be_joined_is_not_proposed() {
     the pod CIDRs of the nodes have no common range: 1 of 2 are in 192.168.0.0/16
       help: write mesh.yaml by hand, with the `--cluster-cidr` of the cluster in `podCIDRs`
     no node has a valid pod CIDR (`spec.podCIDR`)
-      help: let Kubernetes assign pod CIDRs (`--allocate-node-cidrs` of the controller manager); Kilo cannot work without them
+      help: let Kubernetes assign pod CIDRs (see `docs/how-to/which-clusters.md`); Kilo cannot work without them
     ");
     let mut everywhere = nodes(2);
     for node in &mut everywhere {

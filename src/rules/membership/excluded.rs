@@ -97,7 +97,7 @@ fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
             member.entry.name
         )),
         ExcludedReason::NoPodCidr => Some(format!(
-            "start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, \
+            "let Kubernetes assign pod CIDRs, as `docs/how-to/which-clusters.md` describes for each distribution, \
              then run `clustermesh snapshot {}`",
             member.entry.name
         )),

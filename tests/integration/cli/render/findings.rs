@@ -36,7 +36,7 @@ fn calls_findings_by_the_operators_reasons() {
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
     insta::assert_snapshot!(run.stderr, @"
     warning[missing-pod-cidr]: east/n2: left out: no pod CIDR is assigned
-    help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot east`
+    help: let Kubernetes assign pod CIDRs, as `docs/how-to/which-clusters.md` describes for each distribution, then run `clustermesh snapshot east`
 
     warning[undeclared-pod-cidr]: east/n3: left out: pod CIDR 172.16.0.0/24 is outside the declared ranges
     help: if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl --context east delete node n3`, let the node register again, and run `clustermesh snapshot east`

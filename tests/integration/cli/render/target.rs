@@ -87,13 +87,13 @@ fn prints_no_empty_target_unless_allowed() {
     help: correct what is reported about its nodes
 
     warning[missing-pod-cidr]: east/n1: left out: no pod CIDR is assigned
-    help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot east`
+    help: let Kubernetes assign pod CIDRs, as `docs/how-to/which-clusters.md` describes for each distribution, then run `clustermesh snapshot east`
 
     warning[silent-cluster]: north: no other cluster can reach it: its only node is left out (missing-pod-cidr)
     help: correct what is reported about its nodes
 
     warning[missing-pod-cidr]: north/n1: left out: no pod CIDR is assigned
-    help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot north`
+    help: let Kubernetes assign pod CIDRs, as `docs/how-to/which-clusters.md` describes for each distribution, then run `clustermesh snapshot north`
 
     1 error, 4 warnings
     ");

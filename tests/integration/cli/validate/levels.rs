@@ -90,7 +90,7 @@ rules:
     help: write `10.3.0.0/16`
 
     notice[missing-pod-cidr]: west/n2: left out: no pod CIDR is assigned
-    help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot west`
+    help: let Kubernetes assign pod CIDRs, as `docs/how-to/which-clusters.md` describes for each distribution, then run `clustermesh snapshot west`
 
     notice[invalid-pod-cidr]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
 
@@ -132,7 +132,7 @@ fn what_is_raised_fails() {
     help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `north` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context north annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot north`
 
     warning[missing-pod-cidr]: west/n2: left out: no pod CIDR is assigned
-    help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot west`
+    help: let Kubernetes assign pod CIDRs, as `docs/how-to/which-clusters.md` describes for each distribution, then run `clustermesh snapshot west`
 
     warning[invalid-pod-cidr]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
 
