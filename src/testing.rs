@@ -21,6 +21,7 @@ use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::plan::plan;
 use crate::rules;
+use crate::snapshot::plugin::{NetworkPlugin, ShownPlugin};
 use crate::snapshot::{Address, AddressKind, Node, Snapshot};
 
 pub(crate) mod lab;
@@ -148,6 +149,22 @@ fn with_granularity(line: &str) -> String {
     line
 }
 
+/// Reads what a node shows of a network plugin from `NAME,ADDRESSES…`; `wireguard` is its own tunnels.
+fn plugin(text: &str) -> ShownPlugin {
+    let mut words = text.split(',');
+    let name = match words.next() {
+        Some("Cilium") => NetworkPlugin::Cilium,
+        Some("Calico") => NetworkPlugin::Calico,
+        _ => NetworkPlugin::Flannel,
+    };
+    let (wireguard, addresses): (Vec<&str>, Vec<&str>) = words.partition(|it| *it == "wireguard");
+    ShownPlugin {
+        name,
+        pod_addresses: addresses.iter().map(|it| it.parse().unwrap()).collect(),
+        wireguard: !wireguard.is_empty(),
+    }
+}
+
 /// Five keys, by letter.
 pub(crate) fn key(letter: &str) -> String {
     match letter {
@@ -161,7 +178,7 @@ pub(crate) fn key(letter: &str) -> String {
 }
 
 /// Reads a node from `name what=value …`: `pod`, `label` (or `label:KEY`), `external`, `internal`
-/// (addresses), `stale`, `uid`; everything else is an annotation of Kilo. `·` means a space.
+/// (addresses), `stale`, `uid`, `plugin`; everything else is an annotation of Kilo. `·` means a space.
 pub(crate) fn node(line: &str) -> Node {
     let mut words = line.split_whitespace();
     let mut node = Node { name: words.next().unwrap().to_owned(), ..Node::default() };
@@ -175,6 +192,7 @@ pub(crate) fn node(line: &str) -> Node {
             "internal" => node.addresses.push(address(AddressKind::InternalIP)),
             "label" => node.labels.insert("pick", value),
             "stale" => node.stale = true,
+            "plugin" => node.plugin = Some(plugin(&value)),
             "uid" => node.uid = value,
             "key" => node.annotations.insert("kilo.squat.ai/key", key(&value)),
             "wg" => node.annotations.insert("kilo.squat.ai/wireguard-ip", value),

@@ -186,6 +186,7 @@ impl<'d> AssumptionView<'d> {
         let nodes = assumption.nodes.iter();
         Self {
             words: match assumption.premise.as_str() {
+                "pods" => "the pods of the nodes have addresses of their pod CIDRs",
                 "ipv4" => "the nodes have IPv4 addresses",
                 "ipv6" => "the nodes have IPv6 addresses",
                 "route" => "the nodes have a route to a range that they carry",

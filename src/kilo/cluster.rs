@@ -10,6 +10,7 @@ use super::carried::{CarriedRanges, SegmentAddresses};
 use super::id::Nodes;
 use super::node::{KiloNode, annotation, endpoint};
 use super::node_checks::{self, NodeChecks};
+use super::pod_network::PodNetwork;
 use super::segment::{self, Cut, Segment};
 use super::topology::{KiloTopology, TopologyNode};
 use crate::granularity::Granularity;
@@ -44,6 +45,8 @@ pub struct Cluster<'a> {
     pub carried: CarriedRanges,
     /// The kind of address that its Kilo routes (`kilo.md` §2.5), out of those that it declares.
     pub family: Option<Family>,
+    /// The network plugin and the addresses of pods that most of its nodes show.
+    pub pod_network: PodNetwork,
 }
 
 /// A node, read once for all purposes.
@@ -121,6 +124,7 @@ impl<'a> Cluster<'a> {
         let mut cluster = Self {
             entry,
             snapshot,
+            pod_network: PodNetwork::of(&snapshot.nodes),
             nodes,
             voted,
             granularity,

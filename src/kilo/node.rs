@@ -35,7 +35,7 @@ pub mod annotation {
     /// Ranges beside the nodes' own that its location reaches, with commas between.
     pub const ALLOWED_LOCATION_IPS: &str = "kilo.squat.ai/allowed-location-ips";
     /// The node's address for some network plugins.
-    const CNI_COMPATIBILITY_IP: &str = "kilo.squat.ai/cni-compatibility-ip";
+    pub(crate) const CNI_COMPATIBILITY_IP: &str = "kilo.squat.ai/cni-compatibility-ip";
     /// The time of the agent's last heartbeat.
     const LAST_SEEN: &str = "kilo.squat.ai/last-seen";
     /// Endpoints of other nodes that the agent has learned.

@@ -3,13 +3,15 @@
 use super::diversion::diverted_pod;
 use super::trace::Trace;
 use super::{AssumedDial, Goal, Packet, Step, Way};
-use crate::agent::fabric::{At, Diversion, Fabric};
+use crate::agent::fabric::{At, Diversion, Fabric, SiteId};
 use crate::agent::peers::PeerId;
 use crate::net::Cidr;
 
 /// The condition, the weakest one last.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Premise {
+    /// Pods of a cluster have addresses of their nodes' pod CIDRs, although its nodes show others.
+    Pods(SiteId),
     /// A node gets to another one where it dials it.
     Dial(AssumedDial),
     /// A node has a route to a range that is on the LAN of another node.
@@ -59,7 +61,14 @@ impl Fabric<'_> {
         let back = trace.back.iter().map(|(packet, way)| (packet, way));
         let ways = [(&trace.packet, &trace.there)].into_iter().chain(back);
         let premises = ways.filter_map(|(packet, way)| self.premise_of(packet, way));
-        premises.min()
+        self.unrouted_pods(&trace.packet).map(Premise::Pods).chain(premises).min()
+    }
+
+    /// Returns the clusters of a packet's ends that are pods whose nodes show that pods have other addresses.
+    pub fn unrouted_pods(&self, packet: &Packet) -> impl Iterator<Item = SiteId> {
+        let ends = [(packet.from.site, packet.source), (packet.to.site(), packet.destination)];
+        let unrouted = ends.into_iter().filter(|it| self.site(it.0).has_unrouted_pods(it.1));
+        unrouted.map(|it| it.0)
     }
 
     fn premise_of(&self, packet: &Packet, way: &Way) -> Option<Premise> {

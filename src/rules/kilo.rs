@@ -17,10 +17,12 @@ mod keepalive;
 mod location;
 mod location_ranges;
 mod mtu;
+mod pod_addresses;
 mod spelling;
 mod subnet;
 
 pub(super) use family::separation;
+pub(super) use pod_addresses::finding as mismatched_pod_addresses;
 
 rules! {
     "Kilo's settings on the nodes" in "kilo" about Plan;
@@ -51,6 +53,7 @@ rules! {
     MISMATCHED_SUBNET = "mismatched-subnet" Warning;
     DIFFERENT_FAMILIES = "different-families" Warning;
     EXCEEDED_MTU = "exceeded-mtu" Warning;
+    MISMATCHED_POD_ADDRESSES = "mismatched-pod-addresses" Warning;
 }
 
 /// Returns findings about Kilo on the nodes. Without a plan, the Peers of their clusters are not known.
@@ -63,6 +66,7 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
         findings.extend(family::of_nodes(fleet, &inspected));
         findings.extend(family::of_partners(fleet, &inspected));
         findings.extend(mtu::finding(fleet, member));
+        findings.extend(pod_addresses::finding(&member.cluster));
         findings.extend(location::findings(&inspected));
         findings.extend(spelling::findings(&inspected));
         findings.extend(annotations::findings(&inspected));

@@ -217,6 +217,12 @@ impl<'a> Site<'a> {
         self.own.shown[node]
     }
 
+    /// Returns whether an address is one of pods whose nodes show that pods have others.
+    pub fn has_unrouted_pods(&self, address: IpAddr) -> bool {
+        self.reading.pod_network.unrouted.has(family(address))
+            && matches!(self.owner(address), Some(Owner::Pods(_)))
+    }
+
     /// Returns whether any range that it declares is on the LAN of one node.
     pub fn has_distant(&self) -> bool {
         !self.own.outlying.distant.is_empty()

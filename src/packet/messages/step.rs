@@ -100,6 +100,7 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
                     });
                 }
                 Goal::Node(_) => {
+                    premises.extend(of_pods(fabric, packet));
                     let unencapsulated = fabric.unencapsulated(packet, *at);
                     premises.extend(unencapsulated.map(|it| of_location(fabric, it)));
                 }
@@ -108,6 +109,15 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
         Step::Handed { .. } | Step::Selected { .. } | Step::Accepted { .. } => {}
     }
     premises
+}
+
+fn of_pods(fabric: &Fabric, packet: &Packet) -> impl Iterator<Item = String> {
+    fabric.unrouted_pods(packet).map(|it| {
+        format!(
+            "pods of {} have addresses of their nodes' pod CIDRs, although its nodes show others",
+            fabric.site(it).cluster
+        )
+    })
 }
 
 fn of_location(fabric: &Fabric, unencapsulated: Unencapsulated) -> String {

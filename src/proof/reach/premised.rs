@@ -69,11 +69,18 @@ enum FoundPremise<'a> {
 }
 
 impl Reach<'_, '_> {
-    /// Returns whether packets between two clusters to a class may need a premise.
-    pub fn may_be_premised(&self, pair: SitePair, class: AddressClass) -> bool {
-        let away = self.fabric.site(pair.to);
+    /// Returns whether packets between two clusters from one class to another may need a premise.
+    pub fn may_be_premised(&self, pair: SitePair, classes: [AddressClass; 2]) -> bool {
+        let sites = pair.both().map(|it| self.fabric.site(it));
+        let mut ends = sites.iter().zip(classes);
+        let is_of_pods = ends.any(|(site, class)| {
+            class == AddressClass::Pod && !site.reading.pod_network.unrouted.is_empty()
+        });
+        let [_, away] = sites;
         let is_outlying = away.has_distant() || away.has_unshown();
-        self.may_be_of_nodes(pair) || class == AddressClass::Network && is_outlying
+        is_of_pods
+            || self.may_be_of_nodes(pair)
+            || classes[1] == AddressClass::Network && is_outlying
     }
 
     /// Returns whether a premise between two clusters may depend on the nodes: on how they dial each other, or

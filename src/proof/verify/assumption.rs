@@ -26,6 +26,8 @@ pub(super) type AlikePremises = (SiteId, SiteId, PremiseSubject);
 /// The subject of a premise.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum PremiseSubject {
+    /// The addresses of pods.
+    Pods,
     /// Endpoints at which others are dialled.
     Dial(DialPremise),
     Range(Cidr),

@@ -65,7 +65,7 @@ impl<'j> PairJudge<'j, '_, '_> {
             |it: &&AddressBlock| terms.is_some_and(|[_, taken]| taken.promise(sites[1], it));
         let senders = || verdict.senders.iter().filter(is_sent);
         let receivers = || verdict.receivers.iter().filter(is_taken);
-        let may_be_premised = || self.reach.may_be_premised(self.pair, verdict.to);
+        let may_be_premised = || self.reach.may_be_premised(self.pair, [verdict.from, verdict.to]);
         let AssumedPaths { assumed, routed } =
             if verdict.holds() && 0 < promised && may_be_premised() {
                 self.assume((senders().copied(), receivers().copied()), &mut part.assumptions)
@@ -160,6 +160,12 @@ impl<'j> PairJudge<'j, '_, '_> {
         let [from, to] = self.pair.both();
         let other = |site| if site == from { to } else { from };
         match premised.premise {
+            Premise::Pods(site) => {
+                let blocks = if site == from { &premised.senders } else { &premised.receivers };
+                let nodes = blocks.iter().filter_map(|it| it.owner.node());
+                let nodes = nodes.map(|node| At { site, node });
+                ((site, site, PremiseSubject::Pods), nodes.collect())
+            }
             Premise::Dial(AssumedDial { premise, at, .. }) => {
                 let subject = PremiseSubject::Dial(premise);
                 match premise {

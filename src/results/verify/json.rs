@@ -158,6 +158,8 @@ struct WrittenAssumption {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum WrittenPremise {
+    /// The pods of the nodes have addresses of their pod CIDRs, although annotations of the nodes show others.
+    Pods,
     /// The nodes have IPv4 addresses.
     Ipv4,
     /// The nodes have IPv6 addresses.
@@ -291,6 +293,7 @@ impl Verified<'_, '_> {
     fn assumption(&self, assumption: &Assumption) -> WrittenAssumption {
         WrittenAssumption {
             premise: match assumption.premise {
+                Premise::Pods(_) => WrittenPremise::Pods,
                 Premise::Dial(it) => match it.premise {
                     DialPremise::Private => WrittenPremise::Private,
                     DialPremise::Claimed => WrittenPremise::Claimed,

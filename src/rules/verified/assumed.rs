@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::between;
-use crate::agent::fabric::{DialPremise, Fabric, Site};
+use crate::agent::fabric::{DialPremise, Fabric, Site, SiteId};
 use crate::agent::model::Tunnel;
 use crate::diagnostic::Severity;
 use crate::kilo::id::NodeId;
@@ -12,6 +12,7 @@ use crate::packet::premise::{Distant, Premise, Unencapsulated};
 use crate::packet::{AssumedDial, messages};
 use crate::proof::rule::ASSUMED_REACH;
 use crate::proof::verify::Assumption;
+use crate::rules::kilo::mismatched_pod_addresses;
 use crate::rules::{Finding, bare};
 use crate::text::listed;
 use crate::wireguard::{Endpoint, Host};
@@ -27,7 +28,8 @@ struct AssumedGroup {
 }
 
 /// Reports promises that hold only under a premise. A route of an anchor into a network that no node shows
-/// is listed elsewhere: such routes are normal, and no change of the mesh can confirm them.
+/// is listed elsewhere: such routes are normal, and no change of the mesh can confirm them. Pods with other addresses
+/// have one finding for their cluster, see [`mismatched_pods`].
 pub(super) fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
     let nodes = assumption.nodes.iter();
     let number = match assumption.pairs {
@@ -43,8 +45,17 @@ pub(super) fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Findin
         Premise::Dial(it) => assumed.dial(fabric, it),
         Premise::Distant(it) => assumed.distant(fabric, it),
         Premise::Unencapsulated(it) => Some(assumed.unencapsulated(fabric, it)),
-        Premise::Route(_) => None,
+        Premise::Route(_) | Premise::Pods(_) => None,
     }
+}
+
+/// Reports the clusters with declared paths that hold only if pods have the addresses that Kilo routes.
+pub(super) fn mismatched_pods(fabric: &Fabric, assumptions: &[Assumption]) -> Vec<Finding> {
+    let of_pods = assumptions.iter().filter(|it| matches!(it.premise, Premise::Pods(_)));
+    let sites: BTreeSet<SiteId> =
+        of_pods.flat_map(|it| &it.between).flat_map(|it| it.both()).collect();
+    let findings = sites.into_iter().map(|it| mismatched_pod_addresses(&fabric.site(it).reading));
+    findings.flatten().collect()
 }
 
 impl AssumedGroup {

@@ -649,6 +649,7 @@ fn goal(site: SiteId, owner: Owner) -> Goal {
 /// What the strongest premise of packets is about.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Premised {
+    Pods,
     Dialling,
     Distance,
     Encapsulation,
@@ -658,6 +659,7 @@ enum Premised {
 impl From<Premise> for Premised {
     fn from(premise: Premise) -> Self {
         match premise {
+            Premise::Pods(_) => Self::Pods,
             Premise::Dial(_) => Self::Dialling,
             Premise::Distant(_) => Self::Distance,
             Premise::Unencapsulated(_) => Self::Encapsulation,

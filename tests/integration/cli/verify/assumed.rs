@@ -110,3 +110,72 @@ fn an_endpoint_that_no_node_shows_is_assumed() {
     assert_contains(&text, "All 24 declared paths work");
     assert_eq!(code, 0);
 }
+
+/// Nodes of `east` that show pods of Cilium outside of their pod CIDRs.
+fn with_cilium(numbers: &[u8]) -> Vec<Value> {
+    let nodes = [1, 2].map(|number| {
+        let mut node = node(1, number);
+        if numbers.contains(&number) {
+            let pods = format!("10.0.{number}.0/24");
+            node["plugin"] = json!({ "name": "Cilium", "podAddresses": [pods] });
+        }
+        node
+    });
+    nodes.to_vec()
+}
+
+/// Kilo routes the pod CIDRs of Kubernetes, and Cilium may give pods other addresses.
+#[test]
+fn pods_with_other_addresses_are_assumed() {
+    let folder = Folder::rendered();
+    folder.keep("east", &with_cilium(&[1, 2]));
+    assert_eq!(folder.run(&["render", "--check"]).code, 0);
+    let (code, text) = verified(&folder, &[]);
+    insta::assert_snapshot!(text, @"
+    mesh prod (mesh.yaml): 3 clusters, Peers from rendered
+
+    FROM   TO     pod → pod
+    east   north  0/4 ?4
+    east   west   0/4 ?4
+    north  east   0/4 ?4
+    north  west   4/4
+    west   east   0/4 ?4
+    west   north  4/4
+
+    warning[mismatched-pod-addresses]: east: Cilium gives pods addresses that Kilo does not route: pods of n1 have 10.0.1.0/24, and its pod CIDR is 10.1.1.0/24 (2 of 2 nodes)
+    help: set `ipam.mode=kubernetes` in the Helm values of Cilium, create all pods of the cluster again, then run `clustermesh snapshot east`
+
+    8 of 24 declared paths work in both directions. 16 more are assumed to work.
+    ");
+    assert_eq!(code, 0);
+    let value = folder.run(&["verify", "--output", "json"]).json();
+    assert_eq!(value["assumptions"][0]["premise"], "pods");
+    assert_eq!(value["assumptions"][0]["pairs"], 16);
+    assert_eq!(value["findings"].as_array().unwrap().len(), 1);
+    let run = folder.run(&["trace", "west/n1", "east/10.1.1.9"]);
+    assert_contains(&run.stdout, "assumes: pods of east have addresses of their nodes' pod CIDRs");
+    let run = folder.run(&["validate"]);
+    assert_eq!(run.stdout.matches("[mismatched-pod-addresses]").count(), 1, "{}", run.stdout);
+    assert_contains(&folder.run(&["graph"]).stdout, "an assumption");
+    // Half of the nodes are not believed.
+    folder.keep("east", &with_cilium(&[2]));
+    let (_, text) = verified(&folder, &[]);
+    assert_contains(&text, "All 24 declared paths work");
+    assert!(!text.contains("mismatched"), "{text}");
+}
+
+/// One node is most nodes of its cluster, and its claim alone must not fail a merge.
+#[test]
+fn the_claim_of_an_only_node_is_a_warning() {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", NORTH, "");
+    folder.keep("west", &[node(3, 1)]);
+    let mut only = node(1, 1);
+    only["plugin"] = json!({ "name": "Calico", "podAddresses": ["192.168.5.1/32"] });
+    folder.keep("east", &[only]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, text) = verified(&folder, &[]);
+    assert_contains(&text, "warning[nothing-proved]");
+    assert_contains(&text, "warning[mismatched-pod-addresses]: east: ");
+    assert_eq!(code, 0, "{text}");
+}
