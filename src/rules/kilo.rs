@@ -17,6 +17,7 @@ mod keepalive;
 mod location;
 mod location_ranges;
 mod mtu;
+mod occupied_port;
 mod pod_addresses;
 mod spelling;
 mod subnet;
@@ -54,6 +55,7 @@ rules! {
     DIFFERENT_FAMILIES = "different-families" Warning;
     EXCEEDED_MTU = "exceeded-mtu" Warning;
     MISMATCHED_POD_ADDRESSES = "mismatched-pod-addresses" Warning;
+    OCCUPIED_PORT = "occupied-port" Warning;
 }
 
 /// Returns findings about Kilo on the nodes. Without a plan, the Peers of their clusters are not known.
@@ -67,6 +69,7 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
         findings.extend(family::of_partners(fleet, &inspected));
         findings.extend(mtu::finding(fleet, member));
         findings.extend(pod_addresses::finding(&member.cluster));
+        findings.extend(occupied_port::finding(&inspected));
         findings.extend(location::findings(&inspected));
         findings.extend(spelling::findings(&inspected));
         findings.extend(annotations::findings(&inspected));
