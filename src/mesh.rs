@@ -172,6 +172,8 @@ pub struct Entry {
     pub advertise: Advertise,
     /// Its DNS service, if other clusters should ask it.
     pub dns: Option<ClusterDns>,
+    /// The source of packets from its pods, if a person declares it.
+    pub pod_source: Option<PodSource>,
     /// The sizes of its packets.
     pub mtu: Mtu,
     /// The networks under the tunnels that its nodes are in.
@@ -180,6 +182,15 @@ pub struct Entry {
     inherited: Inherited,
     /// The entry.
     pub place: Place,
+}
+
+/// The source of packets from pods as other clusters see it.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+pub enum PodSource {
+    /// The address of the pod.
+    Kept,
+    /// The address of the pod, or one of its node: the WireGuard address of a leader, or the internal IP of another node.
+    Masqueraded,
 }
 
 /// The addresses that are a cluster's own, in one of the operator's two forms.

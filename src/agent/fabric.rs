@@ -32,6 +32,7 @@ mod delivered_tree;
 mod diversion;
 mod doors;
 mod hops;
+mod masking;
 mod outlying;
 mod own_addresses;
 mod participation;

@@ -186,6 +186,7 @@ impl<'d> AssumptionView<'d> {
         let nodes = assumption.nodes.iter();
         Self {
             words: match assumption.premise.as_str() {
+                "source" => "a network plugin keeps the addresses of pods on the nodes",
                 "pods" => "the pods of the nodes have addresses of their pod CIDRs",
                 "ipv4" => "the nodes have IPv4 addresses",
                 "ipv6" => "the nodes have IPv6 addresses",

@@ -10,7 +10,7 @@ use super::carried::{CarriedRanges, SegmentAddresses};
 use super::id::Nodes;
 use super::node::{KiloNode, annotation, endpoint};
 use super::node_checks::{self, NodeChecks};
-use super::pod_network::PodNetwork;
+use super::pod_network::{Masquerading, PodNetwork};
 use super::segment::{self, Cut, Segment};
 use super::topology::{KiloTopology, TopologyNode};
 use crate::granularity::Granularity;
@@ -149,6 +149,11 @@ impl<'a> Cluster<'a> {
     pub fn node(&self, name: &str) -> Option<&ClusterNode<'a>> {
         let by_name = |it: &ClusterNode| it.node.name.as_str().cmp(name);
         self.nodes.get(self.nodes.binary_search_by(by_name).ok()?)
+    }
+
+    /// Returns how sure it is that packets of its pods keep their source on the way to other clusters.
+    pub fn masquerading(&self) -> Masquerading {
+        self.pod_network.masquerading(self.entry.pod_source)
     }
 
     /// Returns whether its agents run with another granularity than the one that is rendered.

@@ -5,10 +5,11 @@
 //! decide which ranges are rendered.
 
 use super::node::annotation;
+use crate::mesh::PodSource;
 use crate::net::{Cidr, Families, Family};
 use crate::snapshot::Node;
 
-/// What most nodes of a cluster show of a network plugin.
+/// The network plugin and the addresses of pods that most nodes of a cluster show.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PodNetwork {
     /// Whether they show one.
@@ -17,7 +18,27 @@ pub struct PodNetwork {
     pub unrouted: Families,
 }
 
+/// The certainty that packets of pods keep their source on the way to other clusters.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Masquerading {
+    /// A person declares that they do, or nothing shows a network plugin.
+    No,
+    /// Most nodes show a plugin, which may masquerade.
+    Possible,
+    /// A person declares that the plugin may masquerade.
+    Declared,
+}
+
 impl PodNetwork {
+    /// Returns how sure it is that packets of the pods keep their source.
+    pub(super) fn masquerading(self, declared: Option<PodSource>) -> Masquerading {
+        match declared {
+            Some(PodSource::Masqueraded) => Masquerading::Declared,
+            None if self.has_plugin => Masquerading::Possible,
+            Some(PodSource::Kept) | None => Masquerading::No,
+        }
+    }
+
     pub(super) fn of(nodes: &[Node]) -> Self {
         let do_most = |shows: &dyn Fn(&Node) -> bool| {
             nodes.len() < 2 * nodes.iter().filter(|it| shows(it)).count()

@@ -17,7 +17,8 @@ use super::mtu::{self, Mtu};
 use super::networks::{self, DeclaredNetworks};
 use super::raw::RawCluster;
 use super::{
-    Advertise, Anchor, DEFAULT_PORT, EndpointSource, Entry, Range, SecretKeyRef, State, Underlay,
+    Advertise, Anchor, DEFAULT_PORT, EndpointSource, Entry, PodSource, Range, SecretKeyRef, State,
+    Underlay,
     selector,
 };
 use super::{anchor, fields, underlay};
@@ -48,6 +49,7 @@ pub(super) struct Draft {
     /// None of them where nothing is written.
     #[expect(clippy::option_option, reason = "a field, and whether it is right")]
     dns: Option<Option<ClusterDns>>,
+    pod_source: Option<PodSource>,
     mtu: Option<Mtu>,
     underlays: Option<Vec<Underlay>>,
     inherited: Inherited,
@@ -103,6 +105,7 @@ pub(super) fn draft(
         anchors,
         advertise,
         dns,
+        pod_source: cluster.pod_source,
         mtu,
         underlays,
         text: cluster.name,
@@ -162,6 +165,7 @@ impl Draft {
             anchors: self.anchors?,
             advertise: self.advertise,
             dns: self.dns?,
+            pod_source: self.pod_source,
             mtu: self.mtu?,
             underlays: self.underlays?,
             inherited: self.inherited,

@@ -119,6 +119,7 @@ fn external(
                 wireguard: WireguardAddresses::None,
             },
             dns: None,
+            pod_source: None,
             mtu: Mtu::default(),
             underlays: underlays?,
             inherited: Inherited::default(),

@@ -282,7 +282,7 @@ error[invalid-type]: `local` must be `true` or `false`, not `yes`
   10:82 | yes
 error[unknown-field]: unknown field `exports`
   11:18 | exports
-  help: allowed here: `acceptedNetworks`, `acceptedServices`, `additionalCIDRs`, `advertise`, `allowedNetworks`, `anchors`, `dns`, `endpointDomains`, `endpointFrom`, `granularity`, `kubeconfigSecretRef`, `local`, `localNetworks`, `mtu`, `name`, `nodeSelector`, `persistentKeepalive`, `podCIDRs`, `serviceCIDR`, `state`, `topologyLabel`, `underlays`, `wireguardCIDR`, `wireguardPort`
+  help: allowed here: `acceptedNetworks`, `acceptedServices`, `additionalCIDRs`, `advertise`, `allowedNetworks`, `anchors`, `dns`, `endpointDomains`, `endpointFrom`, `granularity`, `kubeconfigSecretRef`, `local`, `localNetworks`, `mtu`, `name`, `nodeSelector`, `persistentKeepalive`, `podCIDRs`, `podSource`, `serviceCIDR`, `state`, `topologyLabel`, `underlays`, `wireguardCIDR`, `wireguardPort`
 error[invalid-value]: `acceptedNetworks` needs at least 1 item, not 0
   11:49 | []
 error[invalid-value]: `name` must not be empty

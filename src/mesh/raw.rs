@@ -23,7 +23,7 @@ pub(super) use self::underlay::RawUnderlay;
 use super::group::{WrittenGroups, members};
 use super::{
     DEFAULT_DOMAIN, DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource,
-    PodRanges, State, WireguardAddresses,
+    PodRanges, PodSource, State, WireguardAddresses,
 };
 
 /// Over how many nodes a range can be spread.
@@ -299,6 +299,8 @@ pub(super) struct RawCluster {
     /// Its DNS service, if other clusters should resolve the names of its Services. `clustermesh dns` uses it; Peers do not
     /// depend on it.
     pub(super) dns: Option<RawDns>,
+    /// The source of packets from its pods in other clusters: kept, or perhaps an address of a node.
+    pub(super) pod_source: Option<PodSource>,
     /// The sizes of its packets. Only findings depend on them.
     pub(super) mtu: Option<RawMtu>,
     /// The networks under the tunnels that connect its nodes to nodes of other clusters. Without them it is an assumption

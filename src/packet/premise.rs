@@ -1,11 +1,14 @@
 //! Premises: what must be so for a packet to arrive, although no snapshot shows it.
 
+use std::net::IpAddr;
+
 use super::diversion::diverted_pod;
 use super::trace::Trace;
 use super::{AssumedDial, Goal, Packet, Step, Way};
-use crate::agent::fabric::{At, Diversion, Fabric, SiteId};
+use crate::agent::fabric::{At, Diversion, Fabric, Owner, SiteId};
 use crate::agent::peers::PeerId;
-use crate::net::Cidr;
+use crate::kilo::pod_network::Masquerading;
+use crate::net::{Cidr, family};
 
 /// The condition, the weakest one last.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -18,8 +21,19 @@ pub enum Premise {
     Distant(Distant),
     /// Kilo does not encapsulate packets within a location.
     Unencapsulated(Unencapsulated),
+    /// A network plugin keeps the address of a pod, or replaces it by that of its node.
+    Masqueraded(MaskedPod),
     /// A node has a route to a range in a network that no node shows.
     Route(UnshownRoute),
+}
+
+/// The pods of a node whose packets a network plugin may masquerade.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct MaskedPod {
+    /// The node.
+    pub at: At,
+    /// The address with which they may arrive, if it is known.
+    pub address: Option<IpAddr>,
 }
 
 /// A range of a cluster in a network that no node shows.
@@ -69,6 +83,19 @@ impl Fabric<'_> {
         let ends = [(packet.from.site, packet.source), (packet.to.site(), packet.destination)];
         let unrouted = ends.into_iter().filter(|it| self.site(it.0).has_unrouted_pods(it.1));
         unrouted.map(|it| it.0)
+    }
+
+    /// Returns the pods that sent a packet, if a network plugin may masquerade it and it is lost then.
+    pub fn lost_if_masked(&self, packet: &Packet) -> Option<MaskedPod> {
+        let site = self.site(packet.from.site);
+        let is_pod = matches!(site.owner(packet.source), Some(Owner::Pods(_)));
+        if !is_pod || site.reading.masquerading() == Masquerading::No {
+            return None;
+        }
+        let address = site.masks(packet.from.node, family(packet.source)).next();
+        let masked = address.map(|source| self.exchange(Packet { source, ..*packet }));
+        let is_lost = !masked.is_some_and(|it| it.is_delivered());
+        is_lost.then_some(MaskedPod { at: packet.from, address })
     }
 
     fn premise_of(&self, packet: &Packet, way: &Way) -> Option<Premise> {

@@ -14,6 +14,7 @@ pub(super) use meant::Meant;
 
 mod group;
 mod judge;
+mod masked;
 mod meant;
 mod survival;
 

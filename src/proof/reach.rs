@@ -31,6 +31,7 @@ pub(super) use address_block::{of_nodes, pieces};
 pub(super) use class_outcome::{ClassOutcome, Endings};
 pub(super) use forwarding_view::ForwardingView;
 pub use likeness::BlockLikeness;
+pub use masqueraded::PremisedPaths;
 pub use premised::Premised;
 pub use proven::Proven;
 
@@ -41,6 +42,7 @@ mod local_addresses;
 mod known_peer;
 mod disputed;
 mod address_block;
+mod masqueraded;
 mod premised;
 mod proven;
 mod shared_views;

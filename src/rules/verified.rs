@@ -13,7 +13,7 @@ use crate::mesh::{acceptance, at_policies, refusing};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::packet::messages;
-use crate::packet::premise::Premise;
+use crate::packet::premise::{MaskedPod, Premise};
 use crate::proof::rule::{NOTHING_PROVED, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS};
 use crate::proof::verify::{Assumption, Failure, Leak, LeakedRange, Verification};
 use crate::text::{NAMED, count, listed};
@@ -330,8 +330,12 @@ fn nothing_proved(fabric: &Fabric, verification: &Verification) -> Finding {
         let message = format!("no declared path is proved: {pairs} work only under assumptions");
         let mut finding = Finding::new(&NOTHING_PROVED, message);
         // The only node of a cluster alone shows the addresses of its pods, and no claim of one node fails a merge.
+        let is_only = |site: SiteId| fabric.site(site).reading.nodes.len() == 1;
         let is_claim = |it: &Assumption| match it.premise {
-            Premise::Pods(site) => fabric.site(site).reading.nodes.len() == 1,
+            Premise::Pods(site) => is_only(site),
+            Premise::Masqueraded(MaskedPod { at, .. }) => {
+                is_only(at.site) && fabric.site(at.site).entry.pod_source.is_none()
+            }
             _ => false,
         };
         if verification.failures.is_empty() && verification.assumptions.iter().any(is_claim) {

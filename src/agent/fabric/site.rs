@@ -429,7 +429,7 @@ impl<'a> Site<'a> {
     }
 
     /// Returns the address of a segment in the Kilo subnet.
-    fn tunnel_address(&self, segment: SegmentId) -> Option<IpAddr> {
+    pub(super) fn tunnel_address(&self, segment: SegmentId) -> Option<IpAddr> {
         match self.model.topology.segments[segment].wireguard_ip {
             WireguardIp::Certain(address) => Some(address),
             WireguardIp::Ambiguous { announced, .. } => Some(announced),

@@ -53,6 +53,10 @@ fn fields(later: &MeshMember, first: &MeshMember) -> Vec<Finding> {
         let dns = entry.dns.as_ref().map(ToString::to_string);
         dns.unwrap_or_else(|| "not set".to_owned())
     };
+    let pod_source = |entry: &Entry| {
+        let source = entry.pod_source.map(|it| format!("`{it:?}`"));
+        source.unwrap_or_else(|| "not set".to_owned())
+    };
     let values = |entry: &Entry| {
         [
             ("localNetworks", local_networks(entry)),
@@ -61,6 +65,7 @@ fn fields(later: &MeshMember, first: &MeshMember) -> Vec<Finding> {
             ("topologyLabel", format!("`{}`", entry.topology_label)),
             ("advertise", format!("{{{}}}", entry.advertise)),
             ("dns", dns(entry)),
+            ("podSource", pod_source(entry)),
             ("mtu", format!("{{{}}}", entry.mtu)),
             ("underlays", underlays(entry)),
         ]

@@ -4,8 +4,8 @@ use super::{called, peer_of};
 use crate::agent::fabric::{At, DialPremise, Fabric, Owner};
 use crate::agent::model::Tunnel;
 use crate::diagnostic::Label;
-use crate::packet::premise::{Distant, Unencapsulated};
-use crate::packet::{AssumedDial, Goal, Packet, Step};
+use crate::packet::premise::{Distant, MaskedPod, Unencapsulated};
+use crate::packet::{AssumedDial, Goal, Packet, Session, Step};
 use crate::wireguard::{Endpoint, Host};
 
 /// Returns what happens in a step.
@@ -106,6 +106,10 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
                 }
             }
         }
+        // The answer goes to the address with which the packet arrived.
+        Step::Accepted { .. } if packet.session == Session::New => {
+            premises.extend(fabric.lost_if_masked(packet).map(|it| of_source(fabric, it)));
+        }
         Step::Handed { .. } | Step::Selected { .. } | Step::Accepted { .. } => {}
     }
     premises
@@ -118,6 +122,16 @@ fn of_pods(fabric: &Fabric, packet: &Packet) -> impl Iterator<Item = String> {
             fabric.site(it).cluster
         )
     })
+}
+
+fn of_source(fabric: &Fabric, MaskedPod { at, address }: MaskedPod) -> String {
+    let node = called(fabric, at);
+    match address {
+        Some(address) => format!(
+            "the network plugin keeps the address of the pod: with {address} of {node} the packet would be lost"
+        ),
+        None => format!("the network plugin keeps the address of the pod, as {node} has no other"),
+    }
 }
 
 fn of_location(fabric: &Fabric, unencapsulated: Unencapsulated) -> String {

@@ -174,9 +174,16 @@ impl Check<'_> {
         receivers: &ClassGroup,
     ) {
         let are_meant = senders.is_whole() && receivers.is_whole();
+        let are_masked = |it: Endings| self.may_be_masked(fabric, it, pair, senders.lot);
         if let ClassOutcome::Alike { endings, is_whole } = fate
             && (is_whole || are_meant)
         {
+            if are_masked(endings) {
+                for sender in senders.lots(false) {
+                    self.tally_masked(fabric, endings, pair, sender, receivers.lot);
+                }
+                return;
+            }
             self.tally(fabric, endings, pair, senders.lot, receivers.lot);
             return;
         }
@@ -186,7 +193,11 @@ impl Check<'_> {
             for receiver in &receivers {
                 let traces = traces(fabric, pair, sender.first, receiver.first);
                 let endings = Endings::from_traces(&traces.collect::<Vec<_>>());
-                self.tally(fabric, endings, pair, sender, *receiver);
+                if self.may_be_masked(fabric, endings, pair, sender) {
+                    self.tally_masked(fabric, endings, pair, sender, *receiver);
+                } else {
+                    self.tally(fabric, endings, pair, sender, *receiver);
+                }
             }
         }
     }
@@ -200,7 +211,8 @@ impl Check<'_> {
         receivers: &ClassGroup,
     ) {
         let is_asked = self.expectation.expected == Expected::Reach;
-        if !is_asked || !reach.may_be_premised(pair, AddressClass::Pod) {
+        let mut classes = [AddressClass::Pod, AddressClass::Network].into_iter();
+        if !is_asked || !classes.any(|to| reach.may_be_premised(pair, [AddressClass::Pod, to])) {
             return;
         }
         let all = |group: &ClassGroup| group.blocks().copied().collect::<Vec<_>>();
@@ -223,7 +235,7 @@ impl Check<'_> {
     }
 
     /// Counts pairs that fare alike.
-    fn tally(
+    pub(super) fn tally(
         &mut self,
         fabric: &Fabric,
         endings: Endings,
@@ -279,7 +291,7 @@ impl Check<'_> {
     }
 
     /// Returns whether a packet is smaller than what is known to break it.
-    fn is_smaller(&self, packet: &Packet) -> bool {
+    pub(super) fn is_smaller(&self, packet: &Packet) -> bool {
         let size = |it: &Packet| (it.source, it.destination);
         let known = self.counterexample.as_ref();
         known.is_none_or(|known| size(packet) < size(&known.packet))

@@ -8,7 +8,9 @@ use crate::document::Source;
 use crate::expectations;
 use crate::mesh::KnownGroups;
 use crate::proof::messages::expectation as words;
-use crate::testing::lab::{EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES, lab};
+use crate::testing::lab::{
+    EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES, WEST_OF_EAST, lab,
+};
 
 const NORTH: &str = "podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.103.0.0/24";
 
@@ -205,4 +207,28 @@ fn many_expectations_follow_no_more_packets_than_one() {
         })
     };
     assert_eq!(followed(100), followed(1));
+}
+
+/// `west` has no range around the pods of `n1` and takes the WireGuard address of `n1`, which a network plugin may give to
+/// packets of its pods.
+#[test]
+fn a_denial_of_pods_covers_the_addresses_of_their_nodes() {
+    let denial = "
+- { name: pods, from: { cluster: east, nodeSelector: {} }, class: Pod, to: { cluster: west }, expect: Deny }
+";
+    let without_pods = |east: &str| {
+        let lab = Lab::new(&[("east", east, EAST_NODES), ("west", WEST, WEST_NODES)]);
+        let lab = lab.edit(WEST_OF_EAST, "  - \"10.1.1.0/24\"\n", "");
+        report(&lab.edit(WEST_OF_EAST, "  - \"10.1.2.0/24\"\n", ""), denial)
+    };
+    insta::assert_snapshot!(without_pods(EAST), @"
+    pods fails: 4 of 4 pairs break it
+      expectation `pods`: expected Deny, but 10.101.0.1 (east/n1 in the Kilo subnet) reaches 10.2.1.0 (a pod on west/m1) (4 of 4 pairs)
+        expectations.yaml#/spec/0/expect expected not to reach
+        east/m--west.yaml#/spec/allowedIPs/0 sent by this range
+        west/m--east.yaml#/spec/allowedIPs/0 accepted by this range
+        help: remove the link, the node or the range from the mesh: Kilo has no firewall, and clustermesh does not read NetworkPolicies
+    ");
+    let kept = without_pods(&format!("{EAST}, podSource: Kept"));
+    assert_eq!(kept, "pods holds: 0 of 4 pairs break it\n");
 }

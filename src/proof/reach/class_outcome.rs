@@ -28,14 +28,16 @@ pub(crate) struct Endings {
     pub(crate) are_lost: bool,
     /// Whether some arrive, or may.
     pub(crate) may_arrive: bool,
+    /// Whether the receiver rejects some by their source.
+    pub(crate) are_rejected: bool,
 }
 
 impl Endings {
     /// No packet arrives, for certain.
-    pub(crate) const LOST: Self = Self { are_lost: true, may_arrive: false };
+    pub(crate) const LOST: Self = Self { are_lost: true, may_arrive: false, are_rejected: false };
 
     /// All packets and their answers arrive.
-    const DELIVERED: Self = Self { are_lost: false, may_arrive: true };
+    const DELIVERED: Self = Self { are_lost: false, may_arrive: true, are_rejected: false };
 
     /// Returns how packets that were followed end.
     pub(crate) fn from_traces<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Self {
@@ -43,6 +45,7 @@ impl Endings {
         for trace in traces {
             let there = &trace.there.ending;
             endings.are_lost |= !trace.is_delivered();
+            endings.are_rejected |= matches!(there, Ending::SourceRejected { .. });
             endings.may_arrive |= matches!(there, Ending::Delivered | Ending::Ambiguous { .. });
         }
         endings

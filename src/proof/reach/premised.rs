@@ -7,6 +7,7 @@ use super::address_block::{AddressBlock, pieces};
 use crate::agent::fabric::{At, DialPremise, Fabric, SiteId, SitePair};
 use crate::agent::model::Tunnel;
 use crate::kilo::id::NodeId;
+use crate::kilo::pod_network::Masquerading;
 use crate::mesh::AddressClass;
 use crate::net::{Families, Family, family, private_network};
 use crate::packet::premise::Premise;
@@ -27,7 +28,7 @@ pub struct Premised {
 /// The properties of a node on which a premise depends. Between the nodes of two parties the premise is the
 /// same for all.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Party<'a> {
+pub(super) enum Party<'a> {
     Like {
         /// The kinds of address that the node shows.
         shown: Families,
@@ -55,7 +56,7 @@ enum Party<'a> {
 
 /// The place at which a node is dialled.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum FoundPremise<'a> {
+pub(super) enum FoundPremise<'a> {
     /// Neither, or not at this place.
     Nowhere,
     /// Behind a name, or at an address of this kind.
@@ -75,7 +76,8 @@ impl Reach<'_, '_> {
         let mut ends = sites.iter().zip(classes);
         let is_of_pods = ends.any(|(site, class)| {
             class == AddressClass::Pod && !site.reading.pod_network.unrouted.is_empty()
-        });
+        }) || classes[0] == AddressClass::Pod
+            && self.masquerading(pair.from) != Masquerading::No;
         let [_, away] = sites;
         let is_outlying = away.has_distant() || away.has_unshown();
         is_of_pods
@@ -111,9 +113,20 @@ impl Reach<'_, '_> {
             for (party, receiving) in &receivers {
                 let is_range = matches!(party, Party::Range(_));
                 let premise = self.premise(SitePair { from, to }, sending, receiving, is_range);
-                premised.extend(premise.map(|premise| Premised {
+                let mut sending = sending.clone();
+                if premise.is_none_or(|it| matches!(it, Premise::Route(_))) {
+                    let [lost, kept] = self.lost_if_masked(pair, &sending, receiving);
+                    let masked = lost.first().and_then(|it| self.masked_pod(pair, it));
+                    premised.extend(masked.map(|premise| Premised {
+                        premise,
+                        senders: lost,
+                        receivers: receiving.clone(),
+                    }));
+                    sending = kept;
+                }
+                premised.extend(premise.filter(|_| !sending.is_empty()).map(|premise| Premised {
                     premise,
-                    senders: sending.clone(),
+                    senders: sending,
                     receivers: receiving.clone(),
                 }));
             }
@@ -151,7 +164,7 @@ impl Reach<'_, '_> {
 }
 
 /// Puts together blocks of a cluster between which there is no difference to `viewer`.
-fn parties<'f>(
+pub(super) fn parties<'f>(
     fabric: &'f Fabric,
     viewer: SiteId,
     home: SiteId,

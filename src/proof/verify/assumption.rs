@@ -28,6 +28,8 @@ pub(super) type AlikePremises = (SiteId, SiteId, PremiseSubject);
 pub(super) enum PremiseSubject {
     /// The addresses of pods.
     Pods,
+    /// The sources of packets from pods.
+    Sources,
     /// Endpoints at which others are dialled.
     Dial(DialPremise),
     Range(Cidr),

@@ -20,7 +20,7 @@ use crate::net::prefixes::Span;
 use crate::packet::premise::{Distant, Premise, Unencapsulated, UnshownRoute};
 use crate::packet::trace::Trace;
 use crate::packet::{AssumedDial, Doubt, Ending, Goal, Packet, Session};
-use crate::proof::reach::{AddressBlock, ClassVerdict, Premised, Reach};
+use crate::proof::reach::{AddressBlock, ClassVerdict, Premised, PremisedPaths, Reach};
 use crate::wireguard::Endpoint;
 
 /// Counts what holds between two clusters.
@@ -65,13 +65,9 @@ impl<'j> PairJudge<'j, '_, '_> {
             |it: &&AddressBlock| terms.is_some_and(|[_, taken]| taken.promise(sites[1], it));
         let senders = || verdict.senders.iter().filter(is_sent);
         let receivers = || verdict.receivers.iter().filter(is_taken);
-        let may_be_premised = || self.reach.may_be_premised(self.pair, [verdict.from, verdict.to]);
-        let AssumedPaths { assumed, routed } =
-            if verdict.holds() && 0 < promised && may_be_premised() {
-                self.assume((senders().copied(), receivers().copied()), &mut part.assumptions)
-            } else {
-                AssumedPaths::default()
-            };
+        let blocks = || [senders().copied().collect(), receivers().copied().collect()];
+        let ways = if 0 < promised { self.ways(verdict, blocks) } else { PremisedPaths::default() };
+        let AssumedPaths { assumed, routed } = self.assume(ways.assumed, &mut part.assumptions);
         let others = verdict.pairs().saturating_sub(promised);
         let holds = verdict.holds();
         let held = |paths: u64| if holds { paths } else { 0 };
@@ -93,16 +89,39 @@ impl<'j> PairJudge<'j, '_, '_> {
                     undeclared::add(&mut part.undeclared, self.pair, verdict, is_sent, is_taken);
                 }
             }
-        } else if 0 < promised && self.explains {
-            let promised = ClassVerdict {
-                senders: senders().copied().collect(),
-                receivers: receivers().copied().collect(),
-                fate: verdict.fate.clone(),
-                ..*verdict
-            };
-            self.blame_each(&promised, &mut part.failures);
+        } else if self.explains {
+            for [senders, receivers] in ways.failing {
+                let promised = ClassVerdict {
+                    senders: senders.into(),
+                    receivers: receivers.into(),
+                    fate: verdict.fate.clone(),
+                    ..*verdict
+                };
+                self.blame_each(&promised, &mut part.failures);
+            }
         }
         part.leaks.extend(self.leak(verdict));
+    }
+
+    /// Divides promised blocks by what their paths depend on.
+    fn ways(
+        &self,
+        verdict: &ClassVerdict,
+        blocks: impl Fn() -> [Vec<AddressBlock>; 2],
+    ) -> PremisedPaths {
+        if !verdict.holds() {
+            if self.reach.may_be_unmasked(self.pair, verdict) {
+                return self.reach.unmasked(self.pair, &blocks());
+            }
+            let failing = self.explains.then(blocks);
+            return PremisedPaths { failing: failing.into_iter().collect(), assumed: Vec::new() };
+        }
+        if !self.reach.may_be_premised(self.pair, [verdict.from, verdict.to]) {
+            return PremisedPaths::default();
+        }
+        let [senders, receivers] = blocks();
+        let assumed = self.reach.premised(self.pair, &senders, &receivers);
+        PremisedPaths { assumed, failing: Vec::new() }
     }
 
     /// Returns a packet that arrives although no mesh links the two clusters.
@@ -124,16 +143,11 @@ impl<'j> PairJudge<'j, '_, '_> {
     /// Adds what holds only under premises, and returns the number of pairs.
     fn assume(
         &self,
-        (senders, receivers): (
-            impl Iterator<Item = AddressBlock>,
-            impl Iterator<Item = AddressBlock>,
-        ),
+        premised: Vec<Premised>,
         assumptions: &mut BTreeMap<AlikePremises, Assumption>,
     ) -> AssumedPaths {
         let mut paths = AssumedPaths::default();
-        let (senders, receivers): (Vec<AddressBlock>, Vec<AddressBlock>) =
-            (senders.collect(), receivers.collect());
-        for premised in self.reach.premised(self.pair, &senders, &receivers) {
+        for premised in premised {
             let pairs =
                 count(premised.senders.iter()).saturating_mul(count(premised.receivers.iter()));
             paths.assumed += pairs;
@@ -165,6 +179,11 @@ impl<'j> PairJudge<'j, '_, '_> {
                 let nodes = blocks.iter().filter_map(|it| it.owner.node());
                 let nodes = nodes.map(|node| At { site, node });
                 ((site, site, PremiseSubject::Pods), nodes.collect())
+            }
+            Premise::Masqueraded(it) => {
+                let nodes = premised.senders.iter().filter_map(|it| it.owner.node());
+                let nodes = nodes.map(|node| At { site: from, node }).chain([it.at]);
+                ((from, to, PremiseSubject::Sources), nodes.collect())
             }
             Premise::Dial(AssumedDial { premise, at, .. }) => {
                 let subject = PremiseSubject::Dial(premise);

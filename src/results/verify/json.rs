@@ -158,6 +158,8 @@ struct WrittenAssumption {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum WrittenPremise {
+    /// Packets of pods on the nodes keep their source: with an address of the node they are lost, or arrive only with it.
+    Source,
     /// The pods of the nodes have addresses of their pod CIDRs, although annotations of the nodes show others.
     Pods,
     /// The nodes have IPv4 addresses.
@@ -293,6 +295,7 @@ impl Verified<'_, '_> {
     fn assumption(&self, assumption: &Assumption) -> WrittenAssumption {
         WrittenAssumption {
             premise: match assumption.premise {
+                Premise::Masqueraded(_) => WrittenPremise::Source,
                 Premise::Pods(_) => WrittenPremise::Pods,
                 Premise::Dial(it) => match it.premise {
                     DialPremise::Private => WrittenPremise::Private,

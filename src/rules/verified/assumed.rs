@@ -8,7 +8,7 @@ use crate::agent::model::Tunnel;
 use crate::diagnostic::Severity;
 use crate::kilo::id::NodeId;
 use crate::net::{Cidr, Family, family, merged, private_network};
-use crate::packet::premise::{Distant, Premise, Unencapsulated};
+use crate::packet::premise::{Distant, MaskedPod, Premise, Unencapsulated};
 use crate::packet::{AssumedDial, messages};
 use crate::proof::rule::ASSUMED_REACH;
 use crate::proof::verify::Assumption;
@@ -45,6 +45,7 @@ pub(super) fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Findin
         Premise::Dial(it) => assumed.dial(fabric, it),
         Premise::Distant(it) => assumed.distant(fabric, it),
         Premise::Unencapsulated(it) => Some(assumed.unencapsulated(fabric, it)),
+        Premise::Masqueraded(it) => Some(assumed.masqueraded(fabric, it)),
         Premise::Route(_) | Premise::Pods(_) => None,
     }
 }
@@ -135,6 +136,24 @@ impl AssumedGroup {
         }
         let place = site.model.peers[peer].place().key("spec").key("endpoint");
         Some(finding.at(place, "this endpoint").help(help))
+    }
+
+    fn masqueraded(&self, fabric: &Fabric, MaskedPod { at, address }: MaskedPod) -> Finding {
+        let Self { paths, nodes, .. } = self;
+        let site = fabric.site(at.site);
+        let address = match address {
+            Some(address) => format!("an address of their node such as {address}"),
+            None => "an address that is not known".to_owned(),
+        };
+        let message = format!(
+            "{paths}: a network plugin may masquerade packets of pods on {nodes}, and with {address} they are lost"
+        );
+        let cluster = site.cluster;
+        let finding = Finding::on_cluster(&ASSUMED_REACH, cluster, message);
+        finding.help(format!(
+            "if pods keep their addresses on the way to other clusters, write `podSource: Kept` for `{cluster}`; \
+             otherwise advertise the WireGuard addresses and internal IPs of its nodes"
+        ))
     }
 
     fn distant(&self, fabric: &Fabric, distant: Distant) -> Option<Finding> {

@@ -653,6 +653,7 @@ enum Premised {
     Dialling,
     Distance,
     Encapsulation,
+    Source,
     Route,
 }
 
@@ -663,6 +664,7 @@ impl From<Premise> for Premised {
             Premise::Dial(_) => Self::Dialling,
             Premise::Distant(_) => Self::Distance,
             Premise::Unencapsulated(_) => Self::Encapsulation,
+            Premise::Masqueraded(_) => Self::Source,
             Premise::Route(_) => Self::Route,
         }
     }

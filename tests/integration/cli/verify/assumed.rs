@@ -179,3 +179,39 @@ fn the_claim_of_an_only_node_is_a_warning() {
     assert_contains(&text, "warning[mismatched-pod-addresses]: east: ");
     assert_eq!(code, 0, "{text}");
 }
+
+/// A network plugin that masquerades gives packets of pods the WireGuard address of their node, for which other clusters
+/// have no range.
+#[test]
+fn pods_whose_packets_may_be_masqueraded_are_assumed() {
+    let entry = "wireguardCIDR: 10.101.0.0/24\n";
+    for (source, plugin, is_assumed) in [
+        ("", json!({ "name": "Cilium" }), true),
+        ("podSource: Kept", json!({ "name": "Cilium" }), false),
+        ("podSource: Masqueraded", Value::Null, true),
+        ("", Value::Null, false),
+    ] {
+        let folder = Folder::mesh();
+        let fields = format!("advertise: {{ wireguardAddresses: None }}\n      {source}\n");
+        folder.edit("mesh.yaml", entry, &format!("{entry}      {fields}"));
+        let nodes = [1, 2].map(|number| {
+            let mut node = node(1, number);
+            node["plugin"] = plugin.clone();
+            node
+        });
+        folder.keep("east", &nodes);
+        assert_eq!(folder.run(&["render"]).code, 0);
+        let (code, text) = verified(&folder, &[]);
+        assert_eq!(code, 0, "{text}");
+        let message = "a network plugin may masquerade packets of pods on east/n1, east/n2, and with an address of \
+                       their node such as 10.101.0.1 they are lost";
+        assert_eq!(text.contains(message), is_assumed, "{text}");
+        assert_eq!(text.contains("8 more are assumed to work."), is_assumed, "{text}");
+        let run = folder.run(&["trace", "east/n1", "west/n1"]);
+        let premise = "assumes: the network plugin keeps the address of the pod";
+        assert_eq!(run.stdout.contains(premise), is_assumed, "{}", run.stdout);
+        let value = folder.run(&["verify", "--output", "json"]).json();
+        let premise = &value["assumptions"][0]["premise"];
+        assert_eq!(*premise == "source", is_assumed, "{value}");
+    }
+}

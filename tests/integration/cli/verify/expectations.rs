@@ -79,7 +79,30 @@ fn a_denial_is_not_met_by_endpoints_that_nobody_answers() {
         let pods = format!("\"10.1.{node}.0/24\"");
         folder.edit(files[1], &pods, &format!("\"10.99.{node}.0/24\""));
     }
+    // With the WireGuard addresses of their nodes, which a network plugin may give to their packets, pods still arrive.
+    assert_eq!(broken(), (1, json!(4)));
+    for node in 1..3 {
+        let address = format!("\"10.101.0.{node}/32\"");
+        folder.edit(files[1], &address, &format!("\"10.99.9.{node}/32\""));
+    }
     assert_eq!(broken(), (1, json!(0)));
+}
+
+/// A person who declares that pods keep their addresses denies nothing else.
+#[test]
+fn a_denial_of_pods_that_keep_their_addresses_covers_nothing_else() {
+    let folder = expecting(
+        "  - { name: apart, from: { cluster: east }, to: { cluster: west }, class: Pod, expect: Deny }\n",
+    );
+    let entry = "wireguardCIDR: 10.101.0.0/24\n";
+    folder.edit("mesh.yaml", entry, &format!("{entry}      podSource: Kept\n"));
+    for node in 1..3 {
+        let pods = format!("\"10.1.{node}.0/24\"");
+        let file = "rendered/west/prod--east.yaml";
+        folder.edit(file, &pods, &format!("\"10.99.{node}.0/24\""));
+    }
+    let (code, value) = json_of(&folder, &[]);
+    assert_eq!((code, &value["expectations"][0]["broken"]), (1, &json!(0)), "{value}");
 }
 
 #[test]

@@ -102,6 +102,7 @@ pub(super) fn whole_mesh() -> Value {
                     "acceptedServices": ["shop"],
                     "localNetworks": ["192.168.1.0/24"],
                     "dns": { "service": "10.43.0.10", "domain": "cluster.local" },
+                    "podSource": "Masqueraded",
                     "mtu": { "underlay": 1500, "internal": 1400, "pods": 1380 },
                     "advertise": {
                         "podCIDRs": "Merged",

@@ -1,0 +1,67 @@
+//! Masked senders: pods whose packets a network plugin may send on with an address of their node.
+
+use super::Check;
+use super::group::Lot;
+use crate::agent::fabric::{At, Fabric, Owner, SitePair};
+use crate::expectations::Expected;
+use crate::mesh::PodSource;
+use crate::packet::trace::Trace;
+use crate::packet::{Packet, Session};
+use crate::proof::reach::Endings;
+
+impl Check<'_> {
+    /// Returns whether a `Deny` that holds for packets of pods may be broken by the same packets with an address of
+    /// their node: the receiver rejects nothing but the source, and no person declares that pods keep theirs.
+    pub(super) fn may_be_masked(
+        &self,
+        fabric: &Fabric,
+        endings: Endings,
+        pair: SitePair,
+        senders: Lot,
+    ) -> bool {
+        self.expectation.expected == Expected::Deny
+            && endings.are_rejected
+            && !endings.may_arrive
+            && matches!(senders.first.owner, Owner::Pods(_))
+            && fabric.site(pair.from).entry.pod_source != Some(PodSource::Kept)
+    }
+
+    /// Counts pairs of pods of one node with receivers that fare alike.
+    pub(super) fn tally_masked(
+        &mut self,
+        fabric: &Fabric,
+        endings: Endings,
+        pair: SitePair,
+        sender: Lot,
+        receivers: Lot,
+    ) {
+        let Some(masked) = arriving(fabric, pair, sender, receivers) else {
+            self.tally(fabric, endings, pair, sender, receivers);
+            return;
+        };
+        let pairs = sender.count.saturating_mul(receivers.count);
+        self.pairs += pairs;
+        self.broken += pairs;
+        if self.is_smaller(&masked.packet) {
+            self.counterexample = Some(masked);
+        }
+    }
+}
+
+/// Returns a packet from an address of a sender's node that arrives or may arrive.
+fn arriving(fabric: &Fabric, pair: SitePair, sender: Lot, receivers: Lot) -> Option<Trace> {
+    let at = At { site: pair.from, node: sender.first.owner.node()? };
+    let masks = fabric.site(at.site).masks(at.node, sender.first.span.family);
+    let taken = masks.filter(|it| fabric.takes_masked(at, pair.to, *it) != Some(false));
+    let traces = taken.map(|source| {
+        fabric.exchange(Packet {
+            from: at,
+            source,
+            to: receivers.least.owner.goal(pair.to),
+            destination: receivers.least.span.first_address(),
+            session: Session::New,
+        })
+    });
+    let mut traces = traces.filter(|it| Endings::from_traces([it]).may_arrive);
+    traces.next()
+}
