@@ -58,6 +58,9 @@ pub enum RangeProblem {
 /// The second byte of Kilo's default `--subnet`, and of the ranges beside it.
 const SUBNETS: std::ops::RangeInclusive<u8> = 4..=41;
 
+/// The second byte of the range that Kilo's documentation gives to laptops.
+const LAPTOPS: u8 = 5;
+
 /// Ranges for pods that no distribution uses by default.
 const POD_RANGES: std::ops::RangeInclusive<u8> = 44..=95;
 
@@ -195,7 +198,7 @@ fn most(ranges: impl Iterator<Item = Cidr>) -> (Option<Cidr>, bool) {
 
 /// Returns a range for Kilo's `--subnet` that shares no address with others.
 pub(super) fn free_subnet(used: &[Cidr]) -> Option<Cidr> {
-    free(SUBNETS.map(subnet), used)
+    free(SUBNETS.filter(|it| *it != LAPTOPS).map(subnet), used)
 }
 
 /// Returns a range for pods that shares no address with others.

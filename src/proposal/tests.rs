@@ -209,8 +209,8 @@ fn a_cluster_without_kilo_gets_a_free_range() {
         annotate(node, "wireguard-ip", "10.4.0.1/16");
     }
     let yaml = yaml([east, west]);
-    assert!(yaml.contains("wireguardCIDR: 10.5.0.0/16"), "{yaml}");
-    assert!(yaml.contains("Start it with `--subnet=10.5.0.0/16`"), "{yaml}");
+    assert!(yaml.contains("wireguardCIDR: 10.6.0.0/16"), "{yaml}");
+    assert!(yaml.contains("Start it with `--subnet=10.6.0.0/16`"), "{yaml}");
 }
 
 /// The upstream form of the operator's README.
@@ -265,7 +265,7 @@ fn what_cannot_be_joined_is_not_proposed() {
     }
     insta::assert_snapshot!(obstacles(default), @"
     the WireGuard range 10.4.0.0/16 of `west` overlaps the WireGuard range 10.4.0.0/16 of `east`
-      help: start Kilo in `west` with a `--subnet` that no other cluster uses, such as 10.5.0.0/16; then run `clustermesh init` again
+      help: start Kilo in `west` with a `--subnet` that no other cluster uses, such as 10.6.0.0/16; then run `clustermesh init` again
     ");
     let mut west = nodes(2);
     for (number, node) in (1..).zip(&mut west) {

@@ -63,8 +63,8 @@ fn nodes_that_get_no_answers_are_reported_until_the_advice_is_followed() {
     assert_eq!(folder.run(&[&trace[..], &["--class", "node"]].concat()).code, 1);
     folder.edit(
         "mesh.yaml",
-        "wireguardCIDR: 10.5.0.0/16",
-        "wireguardCIDR: 10.5.0.0/16\n      additionalCIDRs: [192.168.50.0/24]",
+        "wireguardCIDR: 10.6.0.0/16",
+        "wireguardCIDR: 10.6.0.0/16\n      additionalCIDRs: [192.168.50.0/24]",
     );
     assert_eq!(folder.run(&["dns", "west"]).stderr, "");
     assert_eq!(folder.run(&["render", "-q"]).code, 0);
@@ -92,8 +92,8 @@ fn clusters_that_cannot_be_asked_are_left_out() {
     let folder = example();
     folder.edit(
         "mesh.yaml",
-        "wireguardCIDR: 10.5.0.0/16",
-        "wireguardCIDR: 10.5.0.0/16\n      acceptedNetworks: [10.42.0.0/16]",
+        "wireguardCIDR: 10.6.0.0/16",
+        "wireguardCIDR: 10.6.0.0/16\n      acceptedNetworks: [10.42.0.0/16]",
     );
     let refused = |arguments: &[&str]| {
         let run = folder.run(arguments);

@@ -243,8 +243,8 @@ fn what_a_target_does_not_accept_is_withheld() {
     let folder = with(HOSTS);
     folder.edit(
         "mesh.yaml",
-        "wireguardCIDR: 10.5.0.0/16",
-        "wireguardCIDR: 10.5.0.0/16\n      acceptedNetworks: [10.0.0.0/9, 192.168.77.0/24]",
+        "wireguardCIDR: 10.6.0.0/16",
+        "wireguardCIDR: 10.6.0.0/16\n      acceptedNetworks: [10.0.0.0/9, 192.168.77.0/24]",
     );
     let run = folder.run(&["validate", "-o", "concise"]);
     insta::assert_snapshot!(run.stdout + &run.stderr, @"
@@ -348,7 +348,7 @@ fn paths_to_and_from_them_are_proved() {
         through east, none of its packets reach west
       west accepts its packets through the Peer quickstart--external.laptop
         it could send packets from 10.200.0.5
-        to pods 10.244.0.0/24, 10.244.1.0/24, 10.244.2.0/24; nodes 192.168.50.11, 192.168.50.21, 192.168.50.22, 10.5.0.1 and 2 more; services 10.96.0.0/12; LANs 192.168.50.0/24
+        to pods 10.244.0.0/24, 10.244.1.0/24, 10.244.2.0/24; nodes 192.168.50.11, 192.168.50.21, 192.168.50.22, 10.6.0.1 and 2 more; services 10.96.0.0/12; LANs 192.168.50.0/24
         Kilo in west masquerades packets to other addresses, so they can reach everything that the nodes of west can reach
         it also receives the packets to these source addresses
         through west, none of its packets reach east, external.router
@@ -443,21 +443,21 @@ fn the_configuration_of_the_host_is_printed() {
     # quickstart--west--west-cp-1
     [Peer]
     PublicKey = FigdpOwdS0AIJayd3tNlTIe47m9i//26mnSjXcSkNhw=
-    AllowedIPs = 10.244.0.0/24, 10.5.0.1/32, 10.96.0.0/12
+    AllowedIPs = 10.244.0.0/24, 10.6.0.1/32, 10.96.0.0/12
     Endpoint = 198.18.100.21:51820
     PersistentKeepalive = 25
 
     # quickstart--west--west-worker-1
     [Peer]
     PublicKey = b8za/2MfKo0J2waCaYL097r0ZtDyWbd5eIICYKSbOEI=
-    AllowedIPs = 10.244.1.0/24, 10.5.0.2/32
+    AllowedIPs = 10.244.1.0/24, 10.6.0.2/32
     Endpoint = 198.18.100.22:51820
     PersistentKeepalive = 25
 
     # quickstart--west--west-worker-2
     [Peer]
     PublicKey = tHvKmxMjFmemd6+ut1F90bEUud64TSsc3xTlvADcFQE=
-    AllowedIPs = 10.244.2.0/24, 10.5.0.3/32
+    AllowedIPs = 10.244.2.0/24, 10.6.0.3/32
     Endpoint = 198.18.100.23:51820
     PersistentKeepalive = 25
     ");
@@ -477,21 +477,21 @@ fn the_configuration_of_the_host_is_printed() {
     # quickstart--west--west-cp-1
     [WireGuardPeer]
     PublicKey = FigdpOwdS0AIJayd3tNlTIe47m9i//26mnSjXcSkNhw=
-    AllowedIPs = 10.244.0.0/24, 10.5.0.1/32, 10.96.0.0/12
+    AllowedIPs = 10.244.0.0/24, 10.6.0.1/32, 10.96.0.0/12
     Endpoint = 198.18.100.21:51820
     PersistentKeepalive = 25
 
     # quickstart--west--west-worker-1
     [WireGuardPeer]
     PublicKey = b8za/2MfKo0J2waCaYL097r0ZtDyWbd5eIICYKSbOEI=
-    AllowedIPs = 10.244.1.0/24, 10.5.0.2/32
+    AllowedIPs = 10.244.1.0/24, 10.6.0.2/32
     Endpoint = 198.18.100.22:51820
     PersistentKeepalive = 25
 
     # quickstart--west--west-worker-2
     [WireGuardPeer]
     PublicKey = tHvKmxMjFmemd6+ut1F90bEUud64TSsc3xTlvADcFQE=
-    AllowedIPs = 10.244.2.0/24, 10.5.0.3/32
+    AllowedIPs = 10.244.2.0/24, 10.6.0.3/32
     Endpoint = 198.18.100.23:51820
     PersistentKeepalive = 25
 
@@ -623,9 +623,9 @@ fn one_that_is_removed_is_a_cleanup() {
         - quickstart--east--east-agent-1 with 10.42.1.0/24, 10.4.0.1/32, 10.0.1.12/32, 10.43.0.0/16 and 1 more
         - quickstart--east--east-agent-2 with 10.42.2.0/24, 10.4.0.2/32, 10.0.1.13/32
         - quickstart--east--east-server-1 with 10.42.0.0/24, 10.4.0.3/32, 10.0.1.11/32
-        - quickstart--west--west-cp-1 with 10.244.0.0/24, 10.5.0.1/32, 10.96.0.0/12
-        - quickstart--west--west-worker-1 with 10.244.1.0/24, 10.5.0.2/32
-        - quickstart--west--west-worker-2 with 10.244.2.0/24, 10.5.0.3/32
+        - quickstart--west--west-cp-1 with 10.244.0.0/24, 10.6.0.1/32, 10.96.0.0/12
+        - quickstart--west--west-worker-1 with 10.244.1.0/24, 10.6.0.2/32
+        - quickstart--west--west-worker-2 with 10.244.2.0/24, 10.6.0.3/32
       help: remove the configuration from the host; clustermesh cannot do that
 
     west: cleanup

@@ -189,7 +189,7 @@ fn an_allowed_peer_has_no_range_of_a_mesh() {
     let mut errors = String::new();
     for ranges in [
         "10.244.7.0/24",
-        "10.5.0.9/32",
+        "10.6.0.9/32",
         "10.42.0.0/24",
         "10.0.0.0/8",
         "0.0.0.0/1",
@@ -203,7 +203,7 @@ fn an_allowed_peer_has_no_range_of_a_mesh() {
     }
     insta::assert_snapshot!(errors, @"
     error: `--allow-peer laptop=…` is not possible: 10.244.7.0/24 overlaps 10.244.0.0/16 of west, so the Peer could receive packets for that cluster; allow ranges that no mesh declares
-    error: `--allow-peer laptop=…` is not possible: 10.5.0.9/32 overlaps 10.5.0.0/16 of west, so the Peer could receive packets for that cluster; allow ranges that no mesh declares
+    error: `--allow-peer laptop=…` is not possible: 10.6.0.9/32 overlaps 10.6.0.0/16 of west, so the Peer could receive packets for that cluster; allow ranges that no mesh declares
     error: `--allow-peer laptop=…` is not possible: 10.42.0.0/24 overlaps 10.42.0.0/16 of east, so the Peer could receive packets for that cluster; allow ranges that no mesh declares
     error: `--allow-peer laptop=…` is not possible: 10.0.0.0/8 overlaps 10.42.0.0/16 of east, so the Peer could receive packets for that cluster; allow ranges that no mesh declares
     error: `--allow-peer laptop=…` is not possible: 0.0.0.0/1 is wider than /8, so one Peer could receive packets for many networks; allow narrower ranges
@@ -239,7 +239,7 @@ fn a_flat_list_leaves_the_inside_open() {
     let mesh = fs::read_to_string(folder.path("mesh.yaml")).unwrap();
     let (head, _) = mesh.split_once("    - name: west").unwrap();
     let west =
-        "    - name: west\n      allowedNetworks: [10.244.0.0/16, 10.96.0.0/12, 10.5.0.0/16]\n";
+        "    - name: west\n      allowedNetworks: [10.244.0.0/16, 10.96.0.0/12, 10.6.0.0/16]\n";
     folder.write("mesh.yaml", format!("{head}{west}"));
     let run = folder.run(&["guard", "west", "--writers", WRITERS]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -387,7 +387,7 @@ fn allowed_peers_that_the_mesh_made_impossible_are_left_out() {
 
     // West does not accept it, so nothing else differs. Without Peers of other programs, they have no writers.
     let folder = example("quickstart");
-    let own = "      wireguardCIDR: 10.5.0.0/16\n";
+    let own = "      wireguardCIDR: 10.6.0.0/16\n";
     let accepted =
         "      acceptedNetworks: [10.42.0.0/16, 10.43.0.0/16, 10.4.0.0/16, 10.0.1.0/24]\n";
     folder.edit("mesh.yaml", own, &format!("{own}{accepted}"));

@@ -182,7 +182,7 @@ fn only_the_named_services_are_granted() {
           wireguardCIDR: 10.4.0.0/16
         - name: west
           podCIDRs: [10.44.0.0/16]
-          wireguardCIDR: 10.5.0.0/16
+          wireguardCIDR: 10.6.0.0/16
     ");
     for other in ["--peers", "--kubeconfig", "--delivery", "--secret=a/b"] {
         assert_contains(&refusal(&["west", other]), "cannot be used with");

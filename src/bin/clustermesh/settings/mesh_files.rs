@@ -44,7 +44,7 @@ spec:
       wireguardCIDR: 10.4.0.0/16
     - name: west
       podCIDRs: [10.44.0.0/16]
-      wireguardCIDR: 10.5.0.0/16";
+      wireguardCIDR: 10.6.0.0/16";
 }
 
 /// Returns what is there under the names that need no config.

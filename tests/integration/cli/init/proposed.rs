@@ -138,7 +138,7 @@ fn a_mesh_is_proposed_from_dumps() {
           # Put the `--cluster-cidr` of the cluster here if it is another range.
           podCIDRs: [10.244.0.0/16]
           # Kilo's `--subnet`: the network of `kilo.squat.ai/wireguard-ip` on all 3 nodes.
-          wireguardCIDR: 10.5.0.0/16
+          wireguardCIDR: 10.6.0.0/16
           # Kilo's `--mesh-granularity`, as most nodes report it.
           granularity: Full
           # `--service-cidr`, if other clusters should reach the Services:

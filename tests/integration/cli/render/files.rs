@@ -51,7 +51,7 @@ fn says_how_to_name_a_mesh() {
           wireguardCIDR: 10.4.0.0/16
         - name: west
           podCIDRs: [10.44.0.0/16]
-          wireguardCIDR: 10.5.0.0/16
+          wireguardCIDR: 10.6.0.0/16
     ");
     for command in ["validate", "verify", "capacity", "snapshot"] {
         if !cfg!(feature = "snapshot") && command == "snapshot" {
@@ -71,7 +71,7 @@ fn shows_a_mesh_that_works_where_there_is_none() {
     let (_, mesh) = report.split_once("\n\n").unwrap();
     folder.write("mesh.yaml", mesh);
     for (cluster, number) in [("east", 42), ("west", 44)] {
-        let wireguard = if cluster == "east" { 4 } else { 5 };
+        let wireguard = if cluster == "east" { 4 } else { 6 };
         let mut node = node(u8::from(cluster == "west") + 1, 1);
         node["podCIDRs"] = json!([format!("10.{number}.1.0/24")]);
         node["annotations"]["kilo.squat.ai/wireguard-ip"] = json!(format!("10.{wireguard}.0.1/16"));
