@@ -3,6 +3,35 @@
 //!
 //! Causes come from the meshes and snapshots of both versions. Effects and grades come from the Peers
 //! alone, by the same model of Kilo as every proof (`docs/internals/changes.md`).
+//!
+//! ```text
+//!  Peers of two versions                 meshes and snapshots of two versions
+//!     │                                     │
+//!  clusters: which old cluster is which new one
+//!     │                                     │
+//!  passage: each cluster with its        settings, nodes: what people changed
+//!  old Peers, its new Peers, or a        and what nodes report, as causes
+//!  table in between (arrival,               │
+//!  arriving)                                │
+//!     │                                     │
+//!     ├───────────────────┐                 │
+//!  paths: which work   target: what         │
+//!  in all stages       becomes of Peers     │
+//!  (prover,            and ranges           │
+//!  state_proof)        (peer_change,        │
+//!     │                carrier_move,        │
+//!     │                pause)               │
+//!  path_summary: how      │                 │
+//!  many are lost or       │                 │
+//!  interrupted            │                 │
+//!  (path_change)          │                 │
+//!     └──────┬────────────┴───────┬─────────┘
+//!     reasons: the grade       attribution: which cause
+//!     of a target (grade)      changes which Peer
+//! ```
+//!
+//! Paths lead from one of the `blocks` of a cluster to one of another; a `path_set` has many of them. `watched` looks for
+//! paths that no change should open, and `service_change` compares the Services.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,79 +45,52 @@ use crate::fleet::Fleet;
 use crate::name::ClusterName;
 use crate::proof::verify::Asked;
 
-pub mod carrier_move;
-pub mod cause;
-pub mod changed_link;
-pub mod forgotten;
-pub mod grade;
-pub mod key_move;
-pub mod load_change;
-pub mod path_change;
-pub mod peer_change;
-
 mod arrival;
 mod arriving;
 mod attribution;
 pub(crate) mod blocks;
+mod carrier_move;
+pub mod cause;
 mod clusters;
-mod cut_off;
-mod ended;
-mod followed_addresses;
-mod foreign;
-mod independent;
-mod lost_ranges;
-mod mixed;
-mod new_paths;
+mod grade;
 mod nodes;
-mod path_end;
+mod passage;
+mod path_change;
 pub(crate) mod path_set;
 mod path_summary;
 mod paths;
-mod proof_budget;
 mod pause;
-mod peer_differences;
-mod proved;
+mod peer_change;
 mod prover;
 mod reasons;
-mod renamed;
-mod seen_stages;
 mod service_change;
 mod settings;
-mod passage;
-mod stage;
-mod staged_clusters;
-mod touched;
 pub(crate) mod state_proof;
 mod target;
-mod versions;
 mod watched;
 
+pub use arrival::{KeyMove, KeyMoveKind};
 pub use carrier_move::CarrierMove;
 pub use cause::{Cause, CauseEffect, CauseList, NodeChange, NodeRef, PeerCounts};
-pub use changed_link::{ChangedLink, LinkEffect, LinkPaths};
-pub use foreign::foreign_peers;
-pub use forgotten::{FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresses};
+pub use clusters::renamed_clusters;
 pub use grade::{Grade, PathReason, PeerReason, Reason};
-pub use key_move::{KeyMove, KeyMoveKind};
-pub use load_change::LoadChange;
-pub use new_paths::NewPaths;
-pub use path_change::{EndedPaths, OpenedPaths, PathChange, PathCounts};
-pub use peer_change::{ChangedPeer, Difference, PeerChange, PeerChangeKind};
+pub use path_change::{
+    ChangedLink, EndedPaths, LinkEffect, LinkPaths, OpenedPaths, PathChange, PathCounts,
+};
+pub use pause::{FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresses};
+pub use peer_change::{ChangedPeer, Difference, PeerChange, PeerChangeKind, foreign_peers};
 pub use reasons::{BRIEF_SECONDS, SILENCE_SECONDS};
-pub use renamed::renamed_clusters;
 pub use service_change::{ServiceChange, ServiceChangeKind};
-pub use target::TargetChange;
-pub use watched::WatchedPaths;
+pub use target::{LoadChange, TargetChange};
+pub use watched::{NewPaths, WatchedPaths};
 
 use attribution::attribute;
+use blocks::FollowedAddresses;
 use clusters::Counterparts;
-use cut_off::cut_off;
-use followed_addresses::FollowedAddresses;
-use passage::Passages;
+use passage::{Passages, Touched};
 use paths::PathProof;
-use proof_budget::ProofBudget;
-use touched::Touched;
-use versions::Versions;
+use reasons::cut_off;
+use state_proof::ProofBudget;
 
 /// One of two versions of a fleet.
 #[derive(Clone, Copy, Debug)]
@@ -268,6 +270,33 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
     });
     changes.causes.extend(foreign);
     changes
+}
+
+/// Something in both versions. Each keeps its own lifetime, so there are two types.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Versions<Old, New = Old> {
+    before: Old,
+    after: New,
+}
+
+impl<'o, 'p, 'n, 'q> Versions<&Version<'o, 'p>, &Version<'n, 'q>> {
+    /// Returns the Peers of every cluster.
+    fn fabrics(self) -> Versions<&'o Fabric<'p>, &'n Fabric<'q>> {
+        Versions::new(self.before.fabric, self.after.fabric)
+    }
+}
+
+impl<Old, New> Versions<Old, New> {
+    fn new(before: Old, after: New) -> Self {
+        Self { before, after }
+    }
+}
+
+impl<T> Versions<T> {
+    /// Applies a function to each version.
+    fn map<U>(self, mut make: impl FnMut(T) -> U) -> Versions<U> {
+        Versions::new(make(self.before), make(self.after))
+    }
 }
 
 #[cfg(test)]

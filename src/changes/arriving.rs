@@ -7,14 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::arrival::{Arrivals, KnownArrivals, MOST_OBJECTS, Object};
-use super::followed_addresses::FollowedAddresses;
-use super::independent::are_independent;
-use super::key_move::KeyMove;
-use super::peer_differences::PeerDifferences;
+use super::arrival::{Arrivals, KeyMove, KnownArrivals, MOST_OBJECTS, Object};
+use super::blocks::FollowedAddresses;
+use super::peer_change::PeerDifferences;
 use crate::agent::applied::{Applied, AppliedFile};
 use crate::agent::comparison::Pair;
-use crate::agent::fabric::{Fabric, SiteId};
+use crate::agent::fabric::{Fabric, Holding, SiteId};
+use crate::agent::peers::has_same_routes;
 use crate::engine::StepOrder;
 use crate::kilo::id::SegmentId;
 use crate::net::Cidr;
@@ -365,4 +364,40 @@ fn without(file: &AppliedFile, absent: &BTreeSet<&str>) -> AppliedFile {
     let peers = file.content.peers.iter();
     let present = peers.filter(|it| !is_absent(it)).cloned();
     AppliedFile::of_peers(&file.source, present.collect())
+}
+
+/// Returns whether nothing of any Peer of a target that changes depends on another Peer: each keeps its key
+/// and its ranges, and no other has them or leads to its segment.
+fn are_independent(peers: &PeerDifferences, target: SiteId, fabric: &Fabric) -> bool {
+    let model = &peers.after.model;
+    if !model.contests.is_empty() || !model.tunnels.are_unique() {
+        return false;
+    }
+    let have_same_routes = peers.have_same_routes();
+    let mut segments = Vec::with_capacity(peers.pairs.len());
+    for pair in &peers.pairs {
+        let Pair::Changed { before, after } = *pair else {
+            return false;
+        };
+        let new = &model.peers[after];
+        let keeps_all = new.share().is_some_and(|it| it.lost().is_empty());
+        let old = || &peers.now.model.peers[before];
+        let has_same_routes = || have_same_routes || has_same_routes(old().applied, new.applied);
+        if !keeps_all || !has_same_routes() {
+            return false;
+        }
+        match fabric.holding(target, after) {
+            Holding::Nobody => {}
+            Holding::One(at) => {
+                let segment = fabric.site(at.site).segment(at.node);
+                segments.extend(segment.map(|it| (at.site, it)));
+            }
+            Holding::Many => return false,
+        }
+    }
+    segments.sort_unstable();
+    segments.windows(2).all(|pair| match pair {
+        [one, other] => one != other,
+        _ => true,
+    })
 }

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Versions;
 use super::cause::{Cause, NodeChange, NodeRef};
 use super::clusters::Counterparts;
-use super::versions::Versions;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::Segments;

@@ -1,19 +1,23 @@
 //! Passages: the clusters with their new nodes, on the way from their old to their new Peers.
+//!
+//! The old Peers of a cluster, its new Peers and each table in between are a stage. Two clusters can be in any of their
+//! stages at the same time.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::arriving::{Arriving, TransientTable};
+use super::blocks::FollowedAddresses;
 use super::clusters::Counterparts;
-use super::followed_addresses::FollowedAddresses;
-use super::peer_differences::PeerDifferences;
-use super::settings;
-use super::stage::StageId;
-use super::versions::Versions;
+use super::peer_change::PeerDifferences;
+use super::{Versions, settings};
 use crate::agent::applied::AppliedFile;
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
 use crate::engine::Engines;
+use crate::kilo::cluster::ClusterNode;
+use crate::net::Cidr;
 
 /// A cluster on the way from the old to the new version.
 pub(super) struct Passage<'s> {
@@ -109,4 +113,147 @@ fn have_same_peers(old: &[AppliedFile], new: &[AppliedFile]) -> bool {
         }
     };
     old.len() == new.len() && old.iter().zip(new).all(is_same)
+}
+
+/// The number of a stage: what a cluster has.
+pub(super) type StageId = usize;
+
+/// The stages of two clusters in a state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StagePair {
+    /// That of the cluster that sends.
+    pub(super) sender: StageId,
+    /// That of the cluster that receives.
+    pub(super) receiver: StageId,
+}
+
+impl StagePair {
+    /// Returns the larger number of both stages. Those of the old and the new Peers are the smallest.
+    pub(super) fn most(self) -> StageId {
+        self.sender.max(self.receiver)
+    }
+
+    /// Returns a state in which both clusters are in the same stage.
+    pub(super) fn same(stage: StageId) -> Self {
+        Self { sender: stage, receiver: stage }
+    }
+}
+
+/// The old Peers.
+pub(super) const OLD: StageId = 0;
+/// The new Peers. Between the two are the tables on the way.
+pub(super) const NEW: StageId = 1;
+
+/// All clusters, each in a stage; with fewer stages, in the new version.
+pub(super) struct StagedClusters<'p, 's> {
+    passages: &'p Passages<'s>,
+    stages: Sites<StageId>,
+    /// The Peers of those that are between the old and the new version.
+    files: Sites<Option<Vec<AppliedFile>>>,
+}
+
+impl<'p, 's> StagedClusters<'p, 's> {
+    /// Takes a stage for each cluster.
+    pub(super) fn new(passages: &'p Passages<'s>, stage: impl Fn(SiteId) -> StageId) -> Self {
+        let stages = passages.0.map_ids(stage);
+        let files = passages.0.map_ids(|it| {
+            let passage = &passages.0[it];
+            let table = passage.table(stages[it])?;
+            Some(table.files(passage.peers.after.files))
+        });
+        Self { passages, stages, files }
+    }
+
+    /// Joins them. They share with another fabric what is the same.
+    pub(super) fn fabric<'f>(&'f self, other: &Fabric) -> Fabric<'f> {
+        let sites = other.in_order_of_rank().map(|number| {
+            let passage = &self.passages.0[number];
+            let PeerDifferences { now, after, .. } = &passage.peers;
+            match &self.files[number] {
+                Some(files) => Arc::new(after.with_files(files)),
+                None if self.stages[number] == OLD => Arc::clone(now) as Arc<Site<'f>>,
+                None => Arc::clone(after) as _,
+            }
+        });
+        Fabric::shared(sites.collect(), Some(other))
+    }
+}
+
+/// Pairs of clusters whose paths the changes can touch.
+pub(super) struct Touched(Sites<Sites<bool>>);
+
+impl Touched {
+    /// Finds them: those with a cluster that has other nodes, those in which changed Peers have addresses
+    /// or keys of the other, and all pairs of a cluster in which changed Peers can disturb any path.
+    pub(super) fn new(
+        passages: &Passages,
+        fabrics: Versions<&Fabric, &Fabric>,
+        followed: &FollowedAddresses,
+    ) -> Self {
+        let with_new_nodes = passages.0.numbered().filter(|it| it.1.has_new_nodes);
+        let with_new_nodes: BTreeSet<SiteId> = with_new_nodes.map(|it| it.0).collect();
+        let mut wide = with_new_nodes.clone();
+        if wide.len() < passages.0.len() {
+            wide.extend(with_new_nodes.iter().flat_map(|it| entangled(*it, fabrics.after)));
+        }
+        let mut touched = passages.0.map(|_| BTreeSet::new());
+        for (number, passage) in passages.0.numbered() {
+            // All pairs of these are proved in any case.
+            if !passage.has_new_peers || wide.contains(&number) {
+                continue;
+            }
+            let ranges = passage.peers.ranges(|_| true);
+            let mut dialled = ranges
+                .iter()
+                .flat_map(|it| fabrics.before.dialled(*it).chain(fabrics.after.dialled(*it)));
+            if is_disturbed(passage) || dialled.next().is_some() {
+                wide.insert(number);
+            }
+            touched[number].extend(ranges.iter().flat_map(|it| followed.owners(*it)));
+            let keys = passage.peers.keys();
+            touched[number].extend(keys.iter().flat_map(|it| fabrics.after.holding_sites(it)));
+        }
+        let is_touched = |one: SiteId, other: SiteId| {
+            one != other
+                && (wide.contains(&one)
+                    || wide.contains(&other)
+                    || touched[one].contains(&other)
+                    || touched[other].contains(&one))
+        };
+        let row = |one| passages.0.map_ids(|other| is_touched(one, other));
+        Self(passages.0.map_ids(row))
+    }
+
+    /// Returns whether changes can touch the paths between two clusters.
+    pub(super) fn has(&self, one: SiteId, other: SiteId) -> bool {
+        self.0[one][other]
+    }
+
+    /// Returns the clusters to which a cluster has such paths.
+    pub(super) fn others(&self, one: SiteId) -> impl Iterator<Item = SiteId> {
+        self.0[one].numbered().filter(|it| *it.1).map(|it| it.0)
+    }
+}
+
+/// Returns whether the Peers of a cluster can change what becomes of packets that are not theirs.
+fn is_disturbed(passage: &Passage) -> bool {
+    let ends = [&passage.peers.now, &passage.peers.after];
+    ends.iter().any(|site| {
+        !site.is_undisturbed()
+            || site.has_own_keys()
+            || !site.model.contests.is_empty()
+            || site.reading.topology.has_location_ranges()
+    })
+}
+
+/// Returns other clusters whose keys or endpoints nodes of a cluster claim.
+fn entangled(number: SiteId, fabric: &Fabric) -> BTreeSet<SiteId> {
+    let site = fabric.site(number);
+    let keys = site.model.topology.nodes.iter();
+    let keys = keys.filter_map(|it| it.kilo.key);
+    let holders = keys.flat_map(|it| fabric.holding_sites(&it).collect::<Vec<_>>());
+    let doors = site.reading.nodes.iter().flat_map(ClusterNode::doors);
+    let dialled = doors.flat_map(|it| fabric.dialled(Cidr::host(it.0)).collect::<Vec<_>>());
+    let others = holders.chain(dialled.flatten());
+    others.filter(|it| *it != number).collect()
 }

@@ -6,19 +6,15 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
-use super::Version;
-use super::blocks::{Blocks, PlaceMap};
+use super::blocks::{Blocks, EndKind, PathEnd, PlaceMap, translation};
 use super::cause::NodeRef;
 use super::clusters::Counterparts;
-use super::ended::EndKind;
 use super::passage::Passages;
 use super::path_change::{EndedPaths, OpenedPaths, PathChange, PathCounts};
-use super::path_end::{PathEnd, translation};
 use super::path_set::{PathSet, Translated};
 use super::paths::PathProof;
-use super::proved::Proved;
-use super::state_proof::{KnownPaths, StateProof};
-use super::versions::Versions;
+use super::state_proof::{KnownPaths, Proved, StateProof};
+use super::{Version, Versions};
 use crate::agent::fabric::{Fabric, SiteId, SitePair, Sites};
 use crate::name::ClusterName;
 use crate::proof::reach::Reach;

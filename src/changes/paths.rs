@@ -9,16 +9,10 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use super::blocks::Blocks;
-use super::passage::{Passage, Passages};
+use super::passage::{NEW, OLD, Passage, Passages, StageId, StagePair, StagedClusters, Touched};
 use super::path_set::PathSet;
-use super::proof_budget::ProofBudget;
-use super::proved::Proved;
-use super::prover::Prover;
-use super::seen_stages::{OpenPairs, SeenStages};
-use super::stage::{NEW, OLD, StageId, StagePair};
-use super::staged_clusters::StagedClusters;
-use super::state_proof::{KnownPaths, StateProof};
-use super::touched::Touched;
+use super::prover::{OpenPairs, Prover, SeenStages};
+use super::state_proof::{KnownPaths, ProofBudget, Proved, StateProof};
 use super::watched::WatchedPaths;
 use crate::agent::fabric::{Fabric, SiteId, SitePair, Sites};
 

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use super::arrival::KeyMove;
 use super::arriving::Arriving;
 use super::grade::{Grade, PathReason, PeerReason, Reason};
-use super::key_move::KeyMove;
-use super::passage::Passage;
+use super::passage::{Passage, Passages};
 use super::path_change::{EndedPaths, PathChange, PathCounts};
+use super::paths::PathProof;
 use super::pause::rewrites;
 use super::peer_change::{ChangedPeer, Difference, PeerChange};
 use super::target::TargetChange;
+use crate::agent::comparison::Pair;
+use crate::agent::fabric::{Fabric, Holding, SiteId, SitePair};
 use crate::agent::unapplied::Unapplied;
 use crate::name::ClusterName;
 
@@ -223,4 +226,33 @@ fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
         peers: peers.into_iter().collect(),
         because_of: because_of.into_iter().collect(),
     })
+}
+
+/// Returns the clusters with which one has no path any more, each pair in both directions: their nodes have new keys, and
+/// no path works with these. Without the snapshots of the old version, the paths with the old keys count as working.
+pub(super) fn cut_off(
+    passages: &Passages,
+    after: &Fabric,
+    proof: &PathProof,
+) -> BTreeSet<(SiteId, SiteId)> {
+    let mut cut: BTreeSet<(SiteId, SiteId)> = BTreeSet::new();
+    for (target, passage) in passages.0.numbered() {
+        for pair in &passage.peers.pairs {
+            let Pair::Changed { before, after: is } = *pair else {
+                continue;
+            };
+            let old = &passage.peers.now.model.peers[before].applied.spec;
+            let is_unknown = |it: &[u8; 32]| after.holders(it).is_empty();
+            let had_other_key = old.as_ref().is_ok_and(|it| is_unknown(&it.key));
+            if let (true, Holding::One(at)) = (had_other_key, after.holding(target, is)) {
+                cut.extend([(target, at.site), (at.site, target)]);
+            }
+        }
+    }
+    for proved in proof.proved.iter().filter(|it| !it.new.is_empty()) {
+        let SitePair { from, to } = proved.pair;
+        cut.remove(&(from, to));
+        cut.remove(&(to, from));
+    }
+    cut
 }

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Version;
 use super::cause::{Cause, ChangedSetting, ChangedValue, FORM};
 use super::clusters::Counterparts;
-use super::versions::Versions;
+use super::{Version, Versions};
 use crate::fleet::Fleet;
 use crate::mesh::{Entry, ExternalPeer, Mesh, Networks, Range, RefusedLink, State, Topology};
 use crate::name::{ClusterName, MeshName};

@@ -5,24 +5,23 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::carrier_move::CarrierMove;
+use super::arrival::KeyMove;
+use super::carrier_move::{CarrierMove, is_proved, lost_ranges};
 use super::cause::PeerCounts;
 use super::clusters::Counterparts;
-use super::forgotten::ForgottenAddresses;
 use super::grade::{Grade, Reason};
-use super::key_move::KeyMove;
-use super::load_change::LoadChange;
-use super::lost_ranges::{is_proved, lost_ranges};
 use super::passage::{Passage, Passages};
-use super::pause::pausing;
+use super::pause::{ForgottenAddresses, pausing};
 use super::peer_change::{DescribedPeers, PeerChange, PeerChangeKind};
-use super::versions::Versions;
-use super::{Delivery, Version};
+use super::{Delivery, Version, Versions};
 use crate::agent::applied::AppliedFile;
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{Fabric, Holding, Site, SiteId, Sites};
 use crate::agent::peers::{AppliedPeers, ClusterPeer, PeerId, Peers};
-use crate::capacity::KnownBundles;
+use crate::capacity::{Estimate, KnownBundles, Load, PeerDelta, estimates};
+use crate::config::Capacity;
+use crate::config::capacity::Quantity;
+use crate::diagnostic::Severity;
 use crate::name::ClusterName;
 use crate::net::Cidr;
 
@@ -335,4 +334,45 @@ pub(super) fn passage<'p, 's>(
 ) -> Option<(SiteId, &'p Passage<'s>)> {
     let site = after.site_named(target.cluster.as_str())?;
     Some((site, &passages.0[site]))
+}
+
+/// The load of a target, before and after.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadChange {
+    /// The estimates for the old Peers.
+    pub before: Vec<Estimate>,
+    /// The estimates for the new Peers.
+    pub after: Vec<Estimate>,
+    /// The seconds for which Kilo is busy with the change on the busiest node.
+    pub seconds: f64,
+}
+
+impl LoadChange {
+    /// Estimates the load of a target.
+    pub(super) fn new<'s>(
+        passage: &Passage<'s>,
+        capacity: &Capacity,
+        known: &mut KnownBundles<'s>,
+    ) -> Self {
+        let (old, new) = (&passage.peers.now.model, &passage.peers.after.model);
+        let delta = PeerDelta::count(old, new, passage.peers.pairs.iter().copied());
+        let load = Load::count_knowing(new, None, known);
+        Self {
+            before: estimates(&Load::count_knowing(old, None, known), capacity),
+            seconds: delta.seconds(&load.nodes, &capacity.costs),
+            after: estimates(&load, capacity),
+        }
+    }
+
+    /// Returns the quantities that pass a warning, or a more severe limit, by the change.
+    pub fn passed(&self) -> impl Iterator<Item = Quantity> {
+        let before = |quantity: Quantity| {
+            let mut before = self.before.iter().filter(move |it| it.quantity == quantity);
+            before.next().and_then(|it| it.grade)
+        };
+        let passed = self.after.iter().filter(move |it| {
+            Some(Severity::Warning) <= it.grade && before(it.quantity) < it.grade
+        });
+        passed.map(|it| it.quantity)
+    }
 }
