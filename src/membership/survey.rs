@@ -1,19 +1,21 @@
-//! The survey of a cluster: its nodes, and what has been decided about each so far.
+//! The survey of a cluster: its nodes with what they have of their own, what has been decided about each so far, and
+//! what a person wrote and more than half of the nodes deny.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::contradiction;
 use super::{
-    Dissenter, ExcludedNode, ExcludedReason, Membership, Origin, PeerCandidate, PodOverlap,
-    WithheldRange, WithheldReason,
+    Contradicted, Contradiction, Dissenter, ExcludedNode, ExcludedReason, Membership, Origin,
+    PeerCandidate, PodOverlap, WithheldRange, WithheldReason,
 };
 use crate::kilo::cluster::{Cluster, ClusterNode, node_place};
 use crate::kilo::id::{NodeId, Nodes, Numbered};
+use crate::kilo::location_label::rivals;
 use crate::kilo::node_checks;
+use crate::kilo::node_networks::NodeNetworks;
 use crate::kilo::segment::Segment;
-use crate::mesh::Entry;
+use crate::mesh::{Entry, Networks, WireguardAddresses};
 use crate::name::NodeName;
 use crate::net::Cidr;
 use crate::place::Place;
@@ -71,7 +73,7 @@ impl<'a> NodeSurvey<'a> {
         &self.nodes[id].node.name
     }
 
-    pub(super) fn is_selected(&self, id: NodeId) -> bool {
+    fn is_selected(&self, id: NodeId) -> bool {
         self.entry.selector.matches(&self.nodes[id].node.labels)
     }
 
@@ -179,7 +181,7 @@ impl<'a> NodeSurvey<'a> {
         self.excluded.retain(|&id, _| !speaks(id));
         let excluded = &self.excluded;
         self.usable.retain(|index| !excluded.contains_key(index));
-        let contradictions = contradiction::contradictions(cluster);
+        let contradictions = contradictions(cluster);
         let dissenters = self.dissenters();
         let local_nodes = self.local_nodes();
         let usable = self.usable.iter().map(|&index| self.name(index).to_owned()).collect();
@@ -218,5 +220,134 @@ impl<'a> NodeSurvey<'a> {
                 })
             })
             .collect()
+    }
+}
+
+/// Returns the lines of an entry that more than half of its nodes contradict.
+pub(super) fn contradictions(cluster: &Cluster) -> Vec<Contradiction> {
+    let entry = cluster.entry;
+    let selected: Vec<&ClusterNode> =
+        cluster.nodes.iter().filter(|it| entry.selector.matches(&it.node.labels)).collect();
+    let place = &entry.place;
+    let (pods, wireguard) = match &entry.networks {
+        Networks::Typed { .. } => (place.key("podCIDRs"), place.key("wireguardCIDR")),
+        Networks::Flat { .. } => {
+            let allowed = place.key("allowedNetworks");
+            (allowed.clone(), allowed)
+        }
+    };
+    let mut found = vec![pod_ranges(&selected, pods)];
+    if entry.advertise.wireguard != WireguardAddresses::None {
+        found.push(wireguard_range(&selected, wireguard));
+    }
+    found.push(granularity(cluster));
+    found.push(topology_label(cluster));
+    found.push(node_selector(cluster, &selected));
+    found.into_iter().flatten().collect()
+}
+
+fn pod_ranges(nodes: &[&ClusterNode], place: Place) -> Option<Contradiction> {
+    let is_outside = |it: &&&ClusterNode| {
+        matches!(it.checked.pods, Err(ExcludedReason::PodCidrOutOfRange { .. }))
+    };
+    let outside = nodes.iter().filter(is_outside).count();
+    contradiction(Contradicted::PodRanges, place, outside, nodes.len())
+}
+
+/// Only leaders have a `WireGuard` address, so only those are counted that have.
+fn wireguard_range(nodes: &[&ClusterNode], place: Place) -> Option<Contradiction> {
+    let having = nodes.iter().filter(|it| it.kilo.has_wireguard_ip()).count();
+    let is_outside = |it: &&&ClusterNode| {
+        matches!(it.checked.wireguard, Err(ExcludedReason::WireguardIpOutOfRange { .. }))
+    };
+    let outside = nodes.iter().filter(is_outside).count();
+    contradiction(Contradicted::WireguardRange, place, outside, having)
+}
+
+/// A node that reports nothing contradicts nothing: Kilo 0.7 does not know `cross`.
+fn granularity(cluster: &Cluster) -> Option<Contradiction> {
+    let declared = cluster.entry.granularity?;
+    let voters = cluster.voters();
+    let says = voters.iter().filter_map(|it| it.kilo.granularity);
+    let against = says.filter(|it| *it != declared).count();
+    let place = cluster.entry.field("granularity");
+    let what = Contradicted::Granularity(declared);
+    contradiction(what, place, against, voters.len())
+}
+
+/// More leaders in one location than Kilo elects show that it forms locations by another label.
+fn topology_label(cluster: &Cluster) -> Option<Contradiction> {
+    let against = rivals(cluster).len();
+    (0 < against).then(|| Contradiction {
+        what: Contradicted::TopologyLabel,
+        place: cluster.entry.field("topologyLabel"),
+        against,
+        of: cluster.nodes.len(),
+    })
+}
+
+fn node_selector(cluster: &Cluster, selected: &[&ClusterNode]) -> Option<Contradiction> {
+    if !selected.is_empty() {
+        return None;
+    }
+    let place = cluster.entry.field("nodeSelector");
+    let all = cluster.nodes.len();
+    contradiction(Contradicted::NodeSelector, place, all, all)
+}
+
+fn contradiction(
+    what: Contradicted,
+    place: Place,
+    against: usize,
+    of: usize,
+) -> Option<Contradiction> {
+    (of < 2 * against).then_some(Contradiction { what, place, against, of })
+}
+
+/// A node that passes the checks, selected or not: Kilo joins it to the others of its cluster either
+/// way.
+#[derive(Clone, Debug)]
+pub struct LocalNode {
+    /// The node's index in the snapshot.
+    pub node: NodeId,
+    /// The endpoints of the node, inside its own cluster and outside.
+    pub endpoints: Vec<IpAddr>,
+    /// Its networks.
+    pub networks: NodeNetworks,
+    /// Its internal addresses, at most one of a family.
+    pub addresses: Vec<IpAddr>,
+    /// Its location; empty for none.
+    pub location: String,
+}
+
+impl NodeSurvey<'_> {
+    /// Returns the local nodes of all segments, once the excluded nodes are known.
+    pub(super) fn local_nodes(&self) -> Vec<LocalNode> {
+        let is_usable = |index: NodeId, candidate: &ClusterNode| match self.excluded.get(&index) {
+            None => true,
+            Some(ExcludedReason::NotSelected) => {
+                candidate.checked.is_sound() && candidate.checked.pods.is_ok()
+            }
+            Some(_) => false,
+        };
+        self.nodes
+            .numbered()
+            .filter(|(index, candidate)| is_usable(*index, candidate))
+            .map(|(index, candidate)| home(index, candidate))
+            .collect()
+    }
+}
+
+fn home(node: NodeId, candidate: &ClusterNode) -> LocalNode {
+    let ClusterNode { node: read, kilo, checked, .. } = candidate;
+    let mut endpoints: Vec<IpAddr> = kilo.endpoint.iter().filter_map(Endpoint::address).collect();
+    let dialled = checked.endpoint().and_then(Endpoint::address);
+    endpoints.extend(dialled.filter(|it| !endpoints.contains(it)));
+    LocalNode {
+        node,
+        endpoints,
+        addresses: node_checks::internal_addresses(read, kilo),
+        networks: NodeNetworks::from_node(candidate),
+        location: kilo.location.clone(),
     }
 }
