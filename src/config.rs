@@ -19,26 +19,17 @@ use crate::text::shell_word;
 pub mod capacity;
 pub mod ceilings;
 mod access;
-mod date;
 mod exception;
-mod limits;
-mod output;
 
 pub use access::Access;
 pub use capacity::Capacity;
-pub use ceilings::Ceilings;
-pub use date::{Date, DateError};
-pub use exception::{Ignore, Level, RuleLevel};
-pub use limits::Limits;
-pub use output::{Output, Per};
-
+pub use ceilings::{Ceilings, Limits};
 pub(crate) use exception::read_date;
+pub use exception::{Date, DateError, Ignore, Level, RuleLevel};
 
 use access::WrittenCluster;
-use ceilings::WrittenCeilings;
+use ceilings::{WrittenCeilings, WrittenLimits};
 use exception::{WrittenIgnore, WrittenLevel};
-use limits::WrittenLimits;
-use output::WrittenOutput;
 
 /// The content of a config file, each path relative to its folder. The shell decides on missing
 /// fields.
@@ -261,6 +252,60 @@ impl WrittenConfig {
 fn cluster_name(name: &str, place: Place) -> Result<ClusterName, Finding> {
     let parsed = name.parse();
     parsed.map_err(|error| invalid_name("cluster", name, &error, place))
+}
+
+/// A template, and where its results are written.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Output {
+    /// The file of the template.
+    pub template: String,
+    /// The path of each result: itself a template.
+    pub path: String,
+    /// The unit for which `render` writes a result.
+    pub per: Per,
+    /// The place in the config.
+    pub place: Place,
+}
+
+/// The unit for which `render` writes a result.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
+pub enum Per {
+    /// Each cluster that gets Peers; the template has `target`.
+    #[default]
+    Target,
+    /// Each mesh; the template has `mesh`.
+    Mesh,
+    /// The repository as a whole.
+    Repository,
+}
+
+/// A file that `render` fills in from a template, beside the rendered tree.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Output")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct WrittenOutput {
+    /// The template (Jinja syntax), as a path relative to this file. `clustermesh schema
+    /// template-context` describes the values that it can use.
+    #[schemars(length(min = 1), example = &"templates/application.yaml")]
+    template: String,
+    /// The path of the result, relative to this file. Its extension decides how strings are written:
+    /// `.yaml`, `.yml`, `.json`, or plain text.
+    #[schemars(length(min = 1), example = &"apps/{{ target.name }}.yaml")]
+    path: String,
+    /// Whether there is a result for each target, for each mesh, or one for the repository;
+    /// default: `Target`.
+    per: Option<Per>,
+}
+
+impl WrittenOutput {
+    fn read(self, place: Place) -> Output {
+        Output {
+            template: self.template,
+            path: self.path,
+            per: self.per.unwrap_or_default(),
+            place,
+        }
+    }
 }
 
 #[cfg(test)]
