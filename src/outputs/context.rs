@@ -1,20 +1,22 @@
-//! The context: the values that a template of a user can write.
+//! The context: the values that a template of a user can write, and the same as the template engine takes them, once
+//! for all results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use minijinja::value::Serde;
+use minijinja::{Value, context};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
+use super::ResultSubject;
 use crate::schema::{self, ExampleFile};
 use crate::string_map::StringMap;
 
 mod facts;
-mod values;
 
 pub use facts::{Facts, FleetFacts};
-pub use values::Values;
 
 /// The values of a template. Every name that a template uses must be one of these.
 #[derive(Debug, JsonSchema, Serialize)]
@@ -205,4 +207,77 @@ struct ContextNode {
 /// Returns the JSON Schema of the values that a template can write.
 pub fn schema() -> Schema {
     schema::of_output::<Context>()
+}
+
+/// The values of all results of a run.
+#[derive(Debug)]
+pub struct Values {
+    targets: BTreeMap<String, Value>,
+    meshes: BTreeMap<String, Value>,
+    /// The values that all results have.
+    shared: Value,
+}
+
+impl Facts {
+    /// Returns the values for templates.
+    pub fn values(self) -> Values {
+        let sources: Vec<Value> =
+            self.sources.into_iter().map(|it| Value::from(Serde(it))).collect();
+        let target = |it: ContextTarget<usize>| {
+            let name = it.name.clone();
+            (name, Value::from(Serde(it.with_sources(&sources))))
+        };
+        let targets: Vec<(String, Value)> = self.targets.into_iter().map(target).collect();
+        let meshes = self.meshes.into_iter();
+        let meshes: Vec<(String, Value)> =
+            meshes.map(|it| (it.name.clone(), Value::from(Serde(it)))).collect();
+        let all = |of: &[(String, Value)]| of.iter().map(|(_, it)| it.clone()).collect::<Value>();
+        Values {
+            shared: context! {
+                apiVersion => Value::from(Serde(ContextApiVersion::V1)),
+                kind => Value::from(Serde(ContextKind::TemplateContext)),
+                targets => all(&targets),
+                meshes => all(&meshes),
+                clusters => Value::from(Serde(self.clusters)),
+            },
+            targets: targets.into_iter().collect(),
+            meshes: meshes.into_iter().collect(),
+        }
+    }
+}
+
+impl ContextTarget<usize> {
+    fn with_sources(self, sources: &[Value]) -> ContextTarget<Value> {
+        let used = self.sources.iter().filter_map(|&it| sources.get(it).cloned());
+        ContextTarget {
+            sources: used.collect(),
+            name: self.name,
+            delivery_name: self.delivery_name,
+            path: self.path,
+            peers: self.peers,
+            files: self.files,
+            reconcile_minutes: self.reconcile_minutes,
+            firewall: self.firewall,
+            capacity: self.capacity,
+        }
+    }
+}
+
+impl Values {
+    /// Returns the values of a template for a subject.
+    pub fn of(&self, subject: &ResultSubject) -> Value {
+        let (name, value) = match subject {
+            ResultSubject::Target(target) => ("target", self.targets.get(target)),
+            ResultSubject::Mesh(mesh) => ("mesh", self.meshes.get(mesh)),
+            ResultSubject::Repository => ("", None),
+        };
+        let shared = self.shared.clone();
+        match value {
+            Some(value) => {
+                let subject = Value::from_pairs([(name, value.clone())]);
+                context! { ..subject, ..shared }
+            }
+            None => shared,
+        }
+    }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::context::{Facts, Values};
-use super::order::{FillOrder, ResultPath, ResultSubject};
-use super::path;
+use super::{FillOrder, ResultPath, ResultSubject, record};
 use crate::diagnostic::Quoted;
 use crate::template::{CompiledTemplate, Format, Problem, StepBudget, TemplateEngine};
 
@@ -65,7 +64,7 @@ impl Filler {
         subject: &ResultSubject,
     ) -> Result<String, Problem> {
         let path = template.fill(self.values.of(subject))?;
-        path::check(&path)
+        record::check(&path)
             .map_err(|reason| Problem::Template(format!("{} {reason}", Quoted(&path))))?;
         Ok(path)
     }

@@ -18,7 +18,7 @@ use crate::manifest;
 use crate::mesh::{Networks, Range};
 use crate::name::{ClusterName, NodeName, delivery_name};
 use crate::net::Cidr;
-use crate::outputs::order::ResultSubject;
+use crate::outputs::ResultSubject;
 use crate::plan::{PeerSet, Plan};
 use crate::wireguard::{Endpoint, PublicKey};
 
