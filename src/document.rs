@@ -3,29 +3,28 @@
 //! YAML is read event by event, and JSON in the same way, because it is YAML too. A [`Form`]
 //! describes a valid tree.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use crate::diagnostic::{Finding, mistake};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+
+use crate::diagnostic::{Finding, Mistakes, escaped, mistake};
 use crate::place::{Part, Place};
 
-mod form;
-mod graft;
-mod indentation;
-mod json;
-mod nearest;
 mod plain;
 mod position;
 mod problem;
 mod reader;
-mod shape;
 mod syntax;
 mod tree;
 mod walk;
+#[cfg(test)]
+pub(crate) mod tests;
 
-pub use form::Form;
-pub use nearest::nearest;
 pub use position::Position;
+pub use problem::nearest;
 pub use tree::{MappingEntries, MappingEntry, Scalar, TreeKey, TreeNode, TreeValue};
 
 /// A file that was read: its text, and a tree for each of its documents.
@@ -40,7 +39,7 @@ pub struct Source {
     /// Its documents, if they are read for the first place that is looked up.
     later: Option<OnceLock<Vec<TreeNode>>>,
     /// The positions in it, if it has no documents but is JSON.
-    index: OnceLock<Box<json::JsonIndex>>,
+    index: OnceLock<Box<position::JsonIndex>>,
     /// The positions of its lines.
     marks: OnceLock<position::Marks>,
 }
@@ -156,7 +155,7 @@ impl Source {
         }
         let documents = self.located();
         if documents.is_empty() {
-            let index = self.index.get_or_init(|| Box::new(json::JsonIndex::read(&self.text)));
+            let index = self.index.get_or_init(|| Box::new(position::JsonIndex::read(&self.text)));
             return index.locate(&self.text, &place.pointer);
         }
         let mut node = documents.get(place.document)?;
@@ -199,5 +198,52 @@ impl Source {
     }
 }
 
-#[cfg(test)]
-pub(crate) mod tests;
+/// The form of a valid tree that becomes a `T`.
+///
+/// Made once and used for many trees.
+pub struct Form<T> {
+    schema: Schema,
+    reads: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned + JsonSchema> Form<T> {
+    /// Returns the form of a type.
+    pub fn new() -> Self {
+        Self { schema: SchemaGenerator::default().into_root_schema_for::<T>(), reads: PhantomData }
+    }
+
+    /// Reads the tree at `place`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with its structure, in the order of the text.
+    pub fn read(&self, node: &TreeNode, place: &Place) -> Result<T, Mistakes> {
+        match self.salvage(node, place) {
+            (Some(value), problems) if problems.is_empty() => Ok(value),
+            (_, problems) => Err(problems),
+        }
+    }
+
+    /// Reads the tree at `place`, and reports all mistakes in its structure.
+    ///
+    /// If there are mistakes, the value is only good for finding more: broken fields are missing in it,
+    /// and missing texts are empty.
+    pub fn salvage(&self, node: &TreeNode, place: &Place) -> (Option<T>, Mistakes) {
+        let (value, mut problems) = walk::walk(self.schema.as_value(), node, place);
+        let read = value.map(serde_json::from_value).transpose();
+        let value = read.unwrap_or_else(|error| {
+            // Only mistakes that a schema cannot describe get here, or the rest of a broken value.
+            if problems.is_empty() {
+                let message = escaped(&error.to_string(), 240);
+                problems.push(Finding::new(&mistake::INVALID_TYPE, message).at(place.clone(), ""));
+            }
+            None
+        });
+        (value, problems)
+    }
+}
+
+impl<T: DeserializeOwned + JsonSchema> Default for Form<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
