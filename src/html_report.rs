@@ -3,41 +3,36 @@
 //! A page loads nothing from elsewhere, and works without its script. Every text in the documents is foreign: the
 //! template escapes all of them.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Value, context};
+use minijinja::{
+    AutoEscape, Environment, Error, Output, State, UndefinedBehavior, Value, context,
+    escape_formatter,
+};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
+use crate::diagnostic::escaped;
+use crate::graph::svg;
+
+mod command_documents;
 mod address_space;
-mod answers;
 mod change;
-mod change_document;
 mod cluster_card;
-mod content_policy;
 mod cut_off;
-mod range_claims;
 mod documents;
-mod environment;
-mod error;
-mod finding_document;
 mod finding_list;
-mod graph_document;
-mod ids;
-mod load;
 mod losses;
 mod markup;
 mod matrix;
 mod pair;
-mod path_state;
-mod proof_document;
-mod outage_document;
-mod picture;
-mod rule_notes;
 mod verdict;
 
-pub use answers::MeshAnswers;
-pub use error::HtmlError;
+pub use documents::{HtmlError, MeshAnswers};
 
-use documents::PageDocuments;
-use ids::PageIds;
+use documents::{PageDocuments, PageIds};
 
 /// The parts of the page and their titles. The change is there only if there is an old version.
 const PARTS: [(&str, &str); 11] = [
@@ -66,7 +61,7 @@ pub fn page(answers: &MeshAnswers) -> Result<String, HtmlError> {
     let mut ids = PageIds::new(&documents);
     let pairs = pair::all(&documents, &mut ids);
     let findings = finding_list::FindingList::new(&documents);
-    let ranges = range_claims::all(&documents);
+    let ranges = address_space::all(&documents);
     let cut_off = cut_off::all(&documents, &ids);
     let verdict = verdict::Verdict::new(&documents, &findings, &cut_off);
     let has_change = documents.difference.is_some();
@@ -75,25 +70,133 @@ pub fn page(answers: &MeshAnswers) -> Result<String, HtmlError> {
         parts => Serde(parts.collect::<Vec<_>>()),
         has_change,
         version => VERSION,
-        policy => content_policy::policy(),
-        style => Value::from_safe_string(content_policy::style()),
-        script => Value::from_safe_string(content_policy::SCRIPT.to_owned()),
+        policy => policy(),
+        style => Value::from_safe_string(style()),
+        script => Value::from_safe_string(SCRIPT.to_owned()),
         verdict => Serde(&verdict),
         refusals => Serde(documents.refusals()),
-        picture => Serde(answers.picture.as_deref().and_then(picture::PagePicture::new)),
+        picture => Serde(answers.picture.as_deref().and_then(PagePicture::new)),
         cut_off => Serde(&cut_off),
         matrix => Serde(matrix::PathMatrix::new(&documents, &ids)),
         pairs => Serde(&pairs),
         cards => Serde(cluster_card::all(&documents, &ids, &findings, &ranges)),
         addresses => Serde(address_space::AddressSpaces::new(&ranges)),
-        loads => Serde(load::all(&documents, &ids)),
-        rules => Serde(rule_notes::all(&findings)),
+        loads => Serde(cluster_card::loads(&documents, &ids)),
+        rules => Serde(finding_list::all(&findings)),
         findings => Serde(&findings),
         expectations => Serde(documents.expectations()),
         losses => Serde(losses::Losses::new(&documents)),
         change => Serde(change::ChangeView::new(&documents)),
     };
-    Ok(environment::environment()?.get_template(environment::PAGE)?.render(values)?)
+    Ok(environment()?.get_template(PAGE)?.render(values)?)
+}
+
+/// The name of the page among the templates.
+const PAGE: &str = "page.html";
+
+/// The longest text that is shown, in characters: more than the names of all clusters together.
+const SHOWN: usize = 100_000;
+
+/// The templates by name.
+const TEMPLATES: [(&str, &str); 10] = [
+    (PAGE, include_str!("../templates/report/page.html")),
+    ("addresses.html", include_str!("../templates/report/addresses.html")),
+    ("bars.html", include_str!("../templates/report/bars.html")),
+    ("change.html", include_str!("../templates/report/change.html")),
+    ("clusters.html", include_str!("../templates/report/clusters.html")),
+    ("findings.html", include_str!("../templates/report/findings.html")),
+    ("load.html", include_str!("../templates/report/load.html")),
+    ("paths.html", include_str!("../templates/report/paths.html")),
+    ("proofs.html", include_str!("../templates/report/proofs.html")),
+    ("trace.html", include_str!("../templates/report/trace.html")),
+];
+
+/// Returns the environment. An undefined value is false in a condition, and cannot be printed.
+fn environment() -> Result<Environment<'static>, HtmlError> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    let syntax = SyntaxConfig::builder().lstrip_blocks(true).trim_blocks(true).build()?;
+    environment.set_syntax(syntax);
+    environment.set_formatter(write);
+    environment.add_filter("prose", markup::prose);
+    environment.add_filter("advice", markup::advice);
+    environment.add_filter("quantity", cluster_card::shown);
+    for (name, text) in TEMPLATES {
+        environment.add_template(name, text)?;
+    }
+    Ok(environment)
+}
+
+/// Writes a value. Characters that hide or reorder others are shown by their numbers.
+fn write(output: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
+    match value.as_str() {
+        Some(text) if !value.is_safe() => {
+            escape_formatter(output, state, &Value::from(escaped(text, SHOWN)))
+        }
+        _ => escape_formatter(output, state, value),
+    }
+}
+
+/// The style of the page, without that of the picture.
+const STYLE: &str = include_str!("../templates/report/style.css");
+
+/// The script of the page.
+const SCRIPT: &str = include_str!("../templates/report/script.js");
+
+/// Returns the whole style.
+fn style() -> String {
+    format!("{STYLE}{}", svg::STYLE)
+}
+
+/// Returns the policy as a browser reads it.
+fn policy() -> String {
+    format!(
+        "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
+        source(&style()),
+        source(SCRIPT)
+    )
+}
+
+/// Returns the source that allows exactly one text.
+fn source(text: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
+}
+
+/// The largest picture, in bytes. A larger one is a matrix of links, which the page has anyway.
+const LARGEST: usize = 1 << 20;
+
+/// The widths of pictures that are made smaller to fit, in pixels. Texts of wider ones would be too small to read.
+const FITTED: std::ops::RangeInclusive<u32> = 1000..=1700;
+
+/// A picture.
+#[derive(Serialize)]
+struct PagePicture {
+    svg: String,
+    /// Whether it can be made smaller to fit.
+    is_fitted: bool,
+}
+
+impl PagePicture {
+    /// Returns a picture without its own style, which is in that of the page, and without the name of its format, which a
+    /// page does not need; nothing if it is too large.
+    fn new(picture: &str) -> Option<Self> {
+        let style = format!("<style>{}</style>", svg::STYLE);
+        let svg = picture.replacen(&style, "", 1).replacen(
+            " xmlns=\"http://www.w3.org/2000/svg\"",
+            "",
+            1,
+        );
+        let width = svg.split_once(" width=\"").and_then(|it| it.1.split_once('"'));
+        let width: Option<u32> = width.and_then(|it| it.0.parse().ok());
+        Some(Self { is_fitted: width.is_some_and(|it| FITTED.contains(&it)), svg })
+            .filter(|it| it.svg.len() <= LARGEST && has_more_than_a_matrix(&it.svg))
+    }
+}
+
+/// Returns whether a picture shows what the matrix of the page does not.
+fn has_more_than_a_matrix(svg: &str) -> bool {
+    svg.contains("<g class=") || !svg.contains("class=\"cell ")
 }
 
 #[cfg(test)]

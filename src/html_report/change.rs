@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::change_document::{PageDifference, PagePathChange, PageTargetChange};
+use super::command_documents::{PageDifference, PagePathChange, PageTargetChange};
 use super::documents::PageDocuments;
 use crate::text;
 

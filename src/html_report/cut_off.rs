@@ -6,11 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::documents::PageDocuments;
-use super::finding_document::PageFinding;
-use super::graph_document::PageCluster;
-use super::ids::PageIds;
-use super::proof_document::{PageFailure, PageVerification};
+use super::command_documents::{PageCluster, PageFailure, PageFinding, PageVerification};
+use super::documents::{PageDocuments, PageIds};
 use crate::text;
 
 /// A cluster that is cut off, or that cannot be checked.

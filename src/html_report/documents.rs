@@ -1,18 +1,16 @@
-//! Documents: what the page reads of the documents of the commands.
+//! Documents: the results of the commands, what the page reads of them, the names of the parts of a page, and the
+//! reasons why there is none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use thiserror::Error;
 
-use super::answers::MeshAnswers;
-use super::change_document::PageDifference;
-use super::error::HtmlError;
-use super::finding_document::{PageFinding, PageReport};
-use super::graph_document::{PageCluster, PageGraph};
-use super::outage_document::PageOutage;
-use super::proof_document::PageVerification;
+use super::command_documents::{
+    PageCluster, PageDifference, PageFinding, PageGraph, PageOutage, PageReport, PageVerification,
+};
 
 pub(super) struct PageDocuments {
     /// The findings of `validate`.
@@ -71,8 +69,8 @@ pub(super) struct PageQuantity {
     pub(super) name: String,
     pub(super) value: f64,
     pub(super) grade: String,
-    pub(super) formula: String,
-    pub(super) worked: Option<String>,
+    formula: String,
+    worked: Option<String>,
     /// By severity.
     pub(super) limits: BTreeMap<String, f64>,
 }
@@ -178,5 +176,93 @@ fn refusal(findings: Vec<PageFinding>) -> NoResult {
         help: first.and_then(|it| it.help.clone()),
         errors,
         findings,
+    }
+}
+
+/// The texts of the documents of the commands. If a command has none, the reason takes its place.
+#[derive(Clone, Debug)]
+pub struct MeshAnswers {
+    /// The document of `validate`.
+    pub validation: String,
+    /// The document of `verify`.
+    pub verification: Result<String, String>,
+    /// The document of `outage`.
+    pub outage: Result<String, String>,
+    /// The document of `capacity`.
+    pub capacity: Result<String, String>,
+    /// The document of `graph --level nodes`.
+    pub graph: Result<String, String>,
+    /// The picture of `graph`, as SVG.
+    pub picture: Option<String>,
+    /// The document of `diff`, if there is an old version.
+    pub difference: Option<Result<String, String>>,
+    /// The documents of `trace` for the smallest packets of failures, one a line and in their order. There can be fewer of
+    /// them.
+    pub traces: String,
+}
+
+/// The reason why there is no page. Both are bugs in clustermesh.
+#[derive(Debug, Error)]
+pub enum HtmlError {
+    /// A document has another form than its schema.
+    #[error("cannot read the document of `clustermesh {command}`")]
+    Document {
+        /// The command.
+        command: &'static str,
+        /// The reason.
+        source: serde_json::Error,
+    },
+    /// The template does not fit its values.
+    #[error("cannot fill in the page")]
+    Template(#[from] minijinja::Error),
+}
+
+/// The ids of clusters and of pairs of clusters.
+pub(super) struct PageIds {
+    taken: BTreeSet<String>,
+    clusters: BTreeMap<String, String>,
+    pairs: BTreeMap<(String, String), String>,
+}
+
+impl PageIds {
+    /// Gives every cluster an id.
+    pub(super) fn new(documents: &PageDocuments) -> Self {
+        let mut ids =
+            Self { taken: BTreeSet::new(), clusters: BTreeMap::new(), pairs: BTreeMap::new() };
+        for name in documents.cluster_names() {
+            let id = ids.take(&format!("cluster-{name}"));
+            ids.clusters.insert(name.to_owned(), id);
+        }
+        ids
+    }
+
+    /// Gives a pair of clusters an id.
+    pub(super) fn add_pair(&mut self, from: &str, to: &str) -> String {
+        let id = self.take(&format!("pair-{from}-{to}"));
+        self.pairs.insert((from.to_owned(), to.to_owned()), id.clone());
+        id
+    }
+
+    /// Returns the id of a cluster.
+    pub(super) fn cluster(&self, name: &str) -> Option<&str> {
+        self.clusters.get(name).map(String::as_str)
+    }
+
+    /// Returns the id of a pair of clusters, if it has one.
+    pub(super) fn pair(&self, from: &str, to: &str) -> Option<&str> {
+        let pair = (from.to_owned(), to.to_owned());
+        self.pairs.get(&pair).map(String::as_str)
+    }
+
+    /// Takes an id, with a number behind it if another part has it: `a-b` and `c`, and `a` and `b-c`.
+    fn take(&mut self, wanted: &str) -> String {
+        let is_safe = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+        let wanted = wanted.replace(|it| !is_safe(it), "_");
+        let numbered = (2..).map(|it| format!("{wanted}-{it}"));
+        let mut free =
+            std::iter::once(wanted.clone()).chain(numbered).filter(|it| !self.taken.contains(it));
+        let id = free.next().unwrap_or(wanted);
+        self.taken.insert(id.clone());
+        id
     }
 }

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::command_documents::{PageCause, PageFinding, PagePlace};
 use super::documents::PageDocuments;
-use super::finding_document::{PageCause, PageFinding, PagePlace};
+use super::markup::blocks;
 use crate::diagnostic::Rule;
 use crate::proof::rule::OUTDATED_TREE;
+use crate::rules;
 use crate::rules::rendered::{EMPTY_TARGET, LOST_SOURCE, LOST_TARGET, SHRUNK_SOURCE};
 
 /// The most findings that are shown.
@@ -272,4 +274,38 @@ impl<'d> FindingView<'d> {
             more_consequences: consequences.len().saturating_sub(CONSEQUENCES),
         }
     }
+}
+
+/// The explanation of a rule.
+#[derive(Serialize)]
+pub(super) struct RuleNote<'d> {
+    name: &'d str,
+    sections: Vec<NoteSection>,
+}
+
+/// A part of it.
+#[derive(Serialize)]
+struct NoteSection {
+    title: &'static str,
+    /// HTML.
+    text: String,
+}
+
+/// The sections of a page that are about a problem in general.
+const LEFT_OUT: &str = "Example";
+
+/// Returns the rules that found something.
+pub(super) fn all<'d>(findings: &FindingList<'d>) -> Vec<RuleNote<'d>> {
+    let notes = findings.rules.iter().map(|name| {
+        let rules = rules::find(name);
+        let sections = rules.into_iter().flat_map(|it| it.page().sections);
+        let sections = sections.filter(|it| it.title != LEFT_OUT);
+        RuleNote {
+            name,
+            sections: sections
+                .map(|it| NoteSection { title: it.title, text: blocks(it.text) })
+                .collect(),
+        }
+    });
+    notes.collect()
 }

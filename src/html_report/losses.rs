@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use super::command_documents::{PageEnded, PageHarm, PageUnexamined};
 use super::documents::PageDocuments;
-use super::outage_document::{PageEnded, PageHarm, PageUnexamined};
 use crate::text;
 
 /// The most losses, pairs of clusters of a loss, and parts that were not examined, that are shown.

@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::documents::PageDocuments;
-use super::ids::PageIds;
-use super::path_state::PathState;
-use super::proof_document::{PageAssumption, PageFailure, PagePairing, PageTally};
+use super::command_documents::{PageAssumption, PageFailure, PagePairing, PageTally};
+use super::documents::{PageDocuments, PageIds};
+use super::matrix::PathState;
 use crate::text;
 
 /// The most pairs that are shown. The matrix shows all.

@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::change_document::PageDifference;
+use super::command_documents::{PageDifference, PageFinding, PagePlace, PageVerification};
 use super::cut_off::CutOffCluster;
 use super::documents::PageDocuments;
-use super::finding_document::{PageFinding, PagePlace};
 use super::finding_list::FindingList;
-use super::proof_document::PageVerification;
 use crate::diagnostic::mistake::MISSING_SNAPSHOT;
 use crate::proof::rule::OUTDATED_TREE;
 use crate::text;
