@@ -22,31 +22,21 @@ use self::connection::Connection;
 use self::failure::endless;
 pub(crate) use self::failure::useless;
 pub(crate) use self::kubeconfig::{Kubeconfigs, SelectedContext};
-pub(crate) use self::meshes::meshes;
-pub(crate) use self::peers::PeerList;
-pub(crate) use self::secret::{SecretKey, Store, wrong_secret};
+pub(crate) use self::meshes::{SecretKey, Store, meshes, wrong_secret};
+pub(crate) use self::objects::PeerList;
 use self::turn::Turns;
 use crate::secrets::Redactions;
 
+mod objects;
 mod request;
-mod blocking;
 mod connection;
 mod credentials;
-mod exemption;
 mod failure;
-mod guard;
-mod right;
 mod kubeconfig;
 mod login;
 mod meshes;
-mod nodes;
 mod pages;
-mod peers;
-mod pem;
-mod program;
 mod proxy;
-mod secret;
-mod services;
 mod turn;
 
 /// The limit for all answers of a cluster together, as a multiple of the limit for one answer.
@@ -280,20 +270,20 @@ async fn list(
     wanted: &Wanted,
 ) -> Result<ClusterAnswer, Fault> {
     let (listing, pages) = match wanted {
-        Wanted::Nodes | Wanted::All => nodes::list(&connection).await?,
+        Wanted::Nodes | Wanted::All => objects::nodes(&connection).await?,
         Wanted::Peers | Wanted::Services(_) => <(Listing, usize)>::default(),
     };
     let peers = match wanted {
-        Wanted::Peers | Wanted::All => peers::list(&connection).await?,
+        Wanted::Peers | Wanted::All => objects::peers(&connection).await?,
         Wanted::Nodes | Wanted::Services(_) => PeerList::default(),
     };
     let guard = match wanted {
-        Wanted::All => guard::read(&connection).await,
+        Wanted::All => objects::guard(&connection).await,
         Wanted::Nodes | Wanted::Peers | Wanted::Services(_) => Ok(Vec::new()),
     };
     let services = match wanted {
         Wanted::Services(names) => match names.get(cluster) {
-            Some(names) => services::read(&connection, cluster, names).await?,
+            Some(names) => objects::services(&connection, cluster, names).await?,
             None => FoundServices::new(),
         },
         Wanted::Nodes | Wanted::Peers | Wanted::All => FoundServices::new(),

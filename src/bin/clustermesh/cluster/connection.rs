@@ -13,14 +13,13 @@ use kube::client::RustlsTlsError;
 use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
 use kube::{Client, Config};
 
-use super::blocking::aside;
 use super::credentials::{
     authorities, certificates, check_token, inline_cluster, inline_user, token,
 };
 use super::kubeconfig::{SelectedContext, User};
 use super::login;
 use super::proxy::{Proxy, host_and_port, is_address, is_local};
-use super::turn::ListingTurn;
+use super::turn::{ListingTurn, aside};
 use crate::secrets::Redactions;
 use crate::threads;
 

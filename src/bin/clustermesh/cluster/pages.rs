@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use super::connection::Connection;
 use super::failure::{self, RequestFailure, useless};
-use super::request::{ApiRequest, ApiResponse, PAGE as LARGEST, answer, encoded, refused};
-use super::right::Right;
+use super::request::{ApiRequest, ApiResponse, PAGE as LARGEST, Right, answer, encoded, refused};
 use crate::secrets::Redactions;
 
 /// The number of objects on a page: half as many as client-go requests, as several pages are in

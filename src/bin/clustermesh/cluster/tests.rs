@@ -9,8 +9,7 @@ use serde_json::json;
 use super::failure::{self, RequestFailure};
 use super::kubeconfig::Loaded;
 use super::proxy::Proxy;
-use super::request::{forbidden, redirected, refused, unauthorized};
-use super::right::LIST_NODES;
+use super::request::{LIST_NODES, forbidden, redirected, refused, unauthorized};
 use super::*;
 
 const SERVER: &str = "198.18.113.1:6443";
@@ -56,7 +55,7 @@ fn of_access() -> Vec<Fault> {
     vec![
         Kubeconfigs::new(MINUTE).context(&file, "east").unwrap_err(),
         kubeconfig(&nobody, "east", "ci/kubeconfig.yaml").current().unwrap_err(),
-        secret::harmless(unsafe_kubeconfig.unwrap()).unwrap_err(),
+        meshes::harmless(unsafe_kubeconfig.unwrap()).unwrap_err(),
         wrong_secret(
             "kilo-clustermesh/east-kubeconfig",
             "the Secret has no key `kubeconfig`; it has value",

@@ -1,18 +1,119 @@
-//! Peers: the list of them, if the cluster has Kilo's CRD.
+//! Objects: the nodes, the Peers and the guard of a cluster, and the Services that meshes name. Services are requested
+//! one by one, because no right to list them is needed then.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use clustermesh::admission::NAME;
 use clustermesh::agent::applied::{AppliedFile, PeerListing, PeerPageError};
-use clustermesh::name::ClusterName;
+use clustermesh::name::{ClusterName, ServiceName};
 use clustermesh::rules::clusters::{Fault, OVERSIZED, UNREADABLE, shown};
+use clustermesh::snapshot::listing::{Listing, PageError};
+use clustermesh::snapshot::services::{FoundServices, answered};
+use http::StatusCode;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::connection::Connection;
 use super::failure::{self, RequestFailure, useless};
-use super::pages::{self, Collection, unreadable};
-use super::request::{ApiRequest, ApiResponse, SMALL, answer};
-use super::right::LIST_PEERS;
+use super::pages::{self, Collection, object, unreadable};
+use super::request::{
+    ApiRequest, ApiResponse, GET_GUARD, LIST_NODES, LIST_PEERS, Right, SMALL, answer, refused,
+};
 use crate::secrets::Redactions;
+
+/// Lists the nodes, and returns the number of pages.
+pub(super) async fn nodes(connection: &Connection) -> Result<(Listing, usize), Fault> {
+    let listed = pages::list(connection, "/api/v1/nodes", &LIST_NODES).await?;
+    listed.ok_or_else(|| refused(StatusCode::NOT_FOUND, "the server has no node list"))
+}
+
+impl Collection for Listing {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn add(&mut self, bytes: &[u8], hidden: &Redactions) -> Result<Option<String>, RequestFailure> {
+        let text = pages::text(bytes)?;
+        let before = self.len();
+        let more = self.page(bytes).map_err(|error| match error {
+            PageError::TooLarge => RequestFailure::Final(useless(&OVERSIZED, &error)),
+            PageError::Json(json) if json.is_eof() => failure::of_half(),
+            error => unreadable(&hidden.hide(&problem(&error, text))),
+        })?;
+        // They would end up in a snapshot, and in a repository. JSON can write them in many ways, so
+        // what counts is what was read.
+        if self.texts_after(before).any(|text| hidden.are_in(text)) {
+            return Err(unreadable("it contains the request's credentials"));
+        }
+        Ok(more)
+    }
+}
+
+/// Describes an error in a page without quoting its content.
+fn problem(error: &PageError, text: &str) -> String {
+    match error {
+        _ if text.trim_ascii_start().starts_with('<') => "it is a web page".to_owned(),
+        PageError::Json(json) => pages::problem(json, text),
+        PageError::Kind(kind) if !is_kind(kind) => "expected a NodeList".to_owned(),
+        PageError::Item { index, kind } if !is_kind(kind) => {
+            format!("item {index} of the list is not a Node")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Returns whether a text can be the kind of an object.
+fn is_kind(text: &str) -> bool {
+    text.len() <= 63 && text.bytes().all(|it| it.is_ascii_alphanumeric())
+}
+
+/// Reads those of the Services that the cluster has.
+pub(super) async fn services(
+    connection: &Connection,
+    cluster: &ClusterName,
+    names: &BTreeSet<ServiceName>,
+) -> Result<FoundServices, Fault> {
+    let mut found = FoundServices::new();
+    for name in names {
+        let (namespace, service) = (&name.namespace, name.name());
+        let request = ApiRequest {
+            path: format!("/api/v1/namespaces/{namespace}/services/{service}"),
+            right: Right::get_service(cluster, name),
+            limit: SMALL,
+        };
+        let read = |bytes: &[u8]| {
+            let object = object(bytes, &connection.hidden)?;
+            let service = answered(name, &object);
+            service.ok_or_else(|| unreadable(&format!("expected the Service `{name}`")))
+        };
+        match answer(connection, &request, read).await? {
+            ApiResponse::With(service) => drop(found.insert(name.clone(), service)),
+            ApiResponse::Missing(StatusCode::NOT_FOUND) => {}
+            ApiResponse::Missing(status) => return Err(refused(status, "")),
+        }
+    }
+    Ok(found)
+}
+
+const KINDS: [&str; 2] = ["validatingadmissionpolicies", "validatingadmissionpolicybindings"];
+
+/// Reads the objects of the guard. A server without this API has none.
+pub(super) async fn guard(connection: &Connection) -> Result<Vec<Value>, Fault> {
+    let mut objects = Vec::new();
+    for kind in KINDS {
+        let request = ApiRequest {
+            path: format!("/apis/admissionregistration.k8s.io/v1/{kind}/{NAME}"),
+            right: GET_GUARD,
+            limit: SMALL,
+        };
+        let read = |bytes: &[u8]| object(bytes, &connection.hidden);
+        if let ApiResponse::With(object) = answer(connection, &request, read).await? {
+            objects.push(object);
+        }
+    }
+    Ok(objects)
+}
 
 /// Kilo's group in the API.
 const GROUP: &str = "/apis/kilo.squat.ai";
@@ -61,7 +162,7 @@ struct ServedVersion {
     version: String,
 }
 
-pub(super) async fn list(connection: &Connection) -> Result<PeerList, Fault> {
+pub(super) async fn peers(connection: &Connection) -> Result<PeerList, Fault> {
     let Some(versions) = versions(connection).await? else {
         return Ok(PeerList::default());
     };
