@@ -25,7 +25,7 @@ use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
 
 use crate::allowance::unknown_cluster;
-use crate::disk::tree_file;
+use crate::disk::tree;
 use crate::failure::{CommandFailure, CommandResult};
 use crate::files::{LaterFile, LaterFiles};
 
@@ -344,8 +344,7 @@ impl AppliedFiles {
         meant.sort();
         let read = meant.par_iter().map(|(_, _, path)| {
             let source: Arc<str> = Arc::from(input_file::name(path));
-            let file =
-                tree_file::read(&roots, path).map(|text| known.file(Arc::clone(&source), &text));
+            let file = tree::read(&roots, path).map(|text| known.file(Arc::clone(&source), &text));
             (source, file)
         });
         let read: Vec<(Arc<str>, Result<AppliedFile, String>)> = read.collect();

@@ -3,7 +3,7 @@
 //! Nothing here is synced to the platter: git is the store, and what we write can be rendered again.
 //! The code guards against a run that fails or is killed halfway.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, FileType, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,19 +12,14 @@ use anyhow::{Context as _, bail};
 use clustermesh::diagnostic;
 use tempfile::{Builder, NamedTempFile};
 
-pub(crate) mod beside;
-mod entry_type;
-mod lock;
+use crate::git::EntryMode;
+
 mod read;
 mod revision;
 mod roots;
 pub(crate) mod swap;
 pub(crate) mod tree;
-pub(crate) mod tree_file;
-mod known_files;
-mod whole_path;
 
-pub(crate) use entry_type::EntryType;
 pub(crate) use read::{
     entries, files_in, is_file, is_folder, is_there, read_text, standard_input, type_of,
 };
@@ -91,7 +86,7 @@ pub(crate) fn check_output(roots: &Roots, path: &Path) -> anyhow::Result<()> {
 /// Returns the canonical path of something that need not be there; the path as it is where that
 /// cannot be found.
 pub(crate) fn canonical(path: &Path) -> PathBuf {
-    whole_path::whole(path).unwrap_or_else(|_| path.to_owned())
+    revision::whole(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Removes temporary files that killed runs have left in a folder and that no process has locked.
@@ -227,11 +222,94 @@ fn holds(reader: &mut impl Read, mut bytes: &[u8]) -> io::Result<bool> {
     }
 }
 
+/// The type of an entry of a folder; links are not followed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum EntryType {
+    /// A regular file.
+    File,
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A commit of another repository, in a revision of git.
+    Submodule,
+    /// A device, pipe or socket.
+    Special,
+}
+
+impl EntryType {
+    /// Returns whether it is a regular file.
+    pub(crate) fn is_file(self) -> bool {
+        self == Self::File
+    }
+
+    /// Returns whether it is a folder.
+    pub(crate) fn is_dir(self) -> bool {
+        self == Self::Folder
+    }
+
+    /// Names it, with its article.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::File => "a file",
+            Self::Folder => "a folder",
+            Self::Link => "a symbolic link",
+            Self::Submodule => "a submodule",
+            Self::Special => "a device, pipe or socket",
+        }
+    }
+}
+
+impl From<FileType> for EntryType {
+    fn from(file_type: FileType) -> Self {
+        match file_type {
+            _ if file_type.is_dir() => Self::Folder,
+            _ if file_type.is_symlink() => Self::Link,
+            _ if file_type.is_file() => Self::File,
+            _ => Self::Special,
+        }
+    }
+}
+
+impl From<EntryMode> for EntryType {
+    fn from(mode: EntryMode) -> Self {
+        match mode {
+            EntryMode::File => Self::File,
+            EntryMode::Folder => Self::Folder,
+            EntryMode::Link => Self::Link,
+            EntryMode::Submodule => Self::Submodule,
+        }
+    }
+}
+
+/// A folder that is locked.
+#[derive(Debug)]
+struct HeldLock(File);
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        // Closing it is not enough while a child process, on its way to start, has a copy.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Keeps other runs away until the result is dropped or the process ends.
+///
+/// If a folder cannot be locked, as on some network file systems, the run continues without a lock.
+fn hold(root: &Path) -> anyhow::Result<Option<HeldLock>> {
+    let Ok(folder) = File::open(root) else {
+        return Ok(None);
+    };
+    match folder.try_lock() {
+        Err(TryLockError::WouldBlock) => bail!("another run is writing it"),
+        Err(TryLockError::Error(_)) => Ok(None),
+        Ok(()) => Ok(Some(HeldLock(folder))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use tempfile::TempDir;
-
     use super::*;
+    use tempfile::TempDir;
 
     fn refusal<T: std::fmt::Debug>(result: anyhow::Result<T>, folder: &TempDir) -> String {
         let text = format!("{:#}", result.unwrap_err());
@@ -297,5 +375,16 @@ mod tests {
         symlink(&file, &link).unwrap();
         insta::assert_snapshot!(refusal(write_file(&Roots::anywhere(), &link, b"2"), &folder), @"cannot write `…/b`: a symbolic link exists in its place");
         assert_eq!(fs::read(&file).unwrap(), b"1");
+    }
+
+    #[test]
+    fn one_run_at_a_time() {
+        let root = TempDir::new().unwrap();
+        let first = hold(root.path()).unwrap();
+        if first.is_some() {
+            assert!(hold(root.path()).is_err());
+        }
+        drop(first);
+        assert!(hold(root.path()).is_ok());
     }
 }

@@ -8,7 +8,7 @@ use clustermesh::document::Source;
 use clustermesh::results::shown_source::ShownSource;
 use clustermesh::snapshot::SIZE_LIMIT;
 
-use crate::disk::tree_file::{self, MANIFEST_LIMIT};
+use crate::disk::tree::{self, MANIFEST_LIMIT};
 use crate::disk::{self, Roots};
 
 pub(crate) use later_files::LaterFiles;
@@ -68,7 +68,7 @@ impl LaterFile {
             FileForm::Manifests => MANIFEST_LIMIT,
         };
         let text: Arc<str> = if self.is_rendered {
-            tree_file::read(&self.roots, &self.path).ok()?
+            tree::read(&self.roots, &self.path).ok()?
         } else {
             disk::read_text(&self.roots, &self.path, limit).ok()?.into()
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clustermesh::admission::Recorded;
 use clustermesh::rules::gitops::GuardFile;
 
-use crate::disk::tree_file::MANIFEST_LIMIT;
+use crate::disk::tree::MANIFEST_LIMIT;
 use crate::inputs::Inputs;
 use crate::{disk, input_file};
 

@@ -12,7 +12,7 @@ use clustermesh::rules::Finding;
 use clustermesh::rules::capacity::target_load;
 use clustermesh::text::{self, CONFLICT, count, listed};
 
-use crate::disk::beside::Beside;
+use crate::disk::swap::Beside;
 use crate::disk::tree::RECORD;
 use crate::disk::{self, Roots};
 use crate::filling::FillProcess;

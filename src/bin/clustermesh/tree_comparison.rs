@@ -16,9 +16,8 @@ use clustermesh::rules::{Finding, gitops};
 use clustermesh::tree_diff::{self, ChangedContent, ChangedFile, OnDiskTree, Overriding, TreeDiff};
 use rayon::prelude::*;
 
-use crate::disk::tree::{TreeSurvey, WantedFiles as Tree, survey};
-use crate::disk::tree_file::{self, FileText};
-use crate::disk::{self, Roots};
+use crate::disk::tree::{FileText, TreeSurvey, WantedFiles as Tree, survey};
+use crate::disk::{self, Roots, tree};
 use crate::files::{LaterFile, ShownFiles};
 use crate::input_file;
 use crate::outputs::{self, Outputs};
@@ -123,7 +122,7 @@ pub(crate) fn differing(
     let roots = settings.roots_of(&settings.rendered);
     let old = rendered.survey.changed.iter().chain(&rendered.survey.stale);
     let texts = old.filter_map(|path| {
-        let text = tree_file::read(&roots, &root.join(path)).ok()?;
+        let text = tree::read(&roots, &root.join(path)).ok()?;
         Some((Arc::from(path.as_str()), text))
     });
     texts.collect()
@@ -248,7 +247,7 @@ fn read_back(
     let stale = survey.stale.iter().map(|path| (path, true));
     let mut by_text: BTreeMap<(bool, FileText), Vec<(&String, bool)>> = BTreeMap::new();
     for (path, is_stale) in changed.chain(stale) {
-        let text = tree_file::read(roots, &root.join(path));
+        let text = tree::read(roots, &root.join(path));
         let key = (Path::new(path).ends_with(KUSTOMIZATION), text);
         by_text.entry(key).or_default().push((path, is_stale));
     }

@@ -20,7 +20,7 @@ use crate::Outcome;
 #[cfg(feature = "snapshot")]
 use crate::cluster::Wanted;
 use crate::disk::Roots;
-use crate::disk::tree_file::MANIFEST_LIMIT;
+use crate::disk::tree::MANIFEST_LIMIT;
 #[cfg(feature = "snapshot")]
 use crate::failure::CommandFailure;
 use crate::failure::CommandResult;

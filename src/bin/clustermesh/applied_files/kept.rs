@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use clustermesh::diagnostic::Quoted;
 
 use super::{AppliedFiles, clusters, within_ceiling};
-use crate::disk::tree_file;
+use crate::disk::tree;
 use crate::failure::CommandResult;
 use crate::input_file;
 use crate::inputs::Inputs;
@@ -24,7 +24,7 @@ impl AppliedFiles {
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);
         let is_kept = |folder: &Path, name: &OsStr| {
             let path = folder.join(name);
-            !planned.contains(&*input_file::name(&path)) && !tree_file::is_generated(&roots, &path)
+            !planned.contains(&*input_file::name(&path)) && !tree::is_generated(&roots, &path)
         };
         let mut kept = Self::default();
         kept.read_folders(&inputs.settings, &clusters(inputs), None, is_kept)?;

@@ -5,16 +5,18 @@
 //! follow, and every step is remembered until the last one is done.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use rayon::prelude::*;
-use tempfile::{Builder, TempDir};
+use tempfile::{Builder, TempDir, TempPath};
 
-use super::beside::{self, Beside, Waiting};
 use super::tree::{TreeSurvey, WantedFiles, folders};
-use super::{OLD, TEMPORARY, create, lock, shown};
+use super::{OLD, TEMPORARY, create, folder_of, shown, sweep_all, temporary_in};
+use crate::disk;
 
 /// A swap in progress.
 struct Swap {
@@ -72,7 +74,7 @@ fn apply_in(
     beside: &Beside,
 ) -> anyhow::Result<()> {
     fs::create_dir_all(root)?;
-    let _lock = lock::hold(root)?;
+    let _lock = disk::hold(root)?;
     for folder in &survey.abandoned {
         remove_abandoned(folder)?;
     }
@@ -86,7 +88,7 @@ fn apply_in(
         return Err(swap.undo(error));
     }
     remove_emptied(root, wanted, survey);
-    beside.remove.iter().for_each(|it| beside::remove_emptied(it));
+    beside.remove.iter().for_each(|it| remove_emptied_above(it));
     Ok(())
 }
 
@@ -265,6 +267,80 @@ impl SwapStep {
                 format!("cannot write {}", shown(to))
             }
             Self::Remove { path, .. } => format!("cannot remove {}", shown(path)),
+        }
+    }
+}
+
+/// The steps.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    /// Files to remove.
+    pub(crate) remove: Vec<PathBuf>,
+    /// Files to write afterwards, in this order.
+    pub(crate) write: Vec<(PathBuf, Arc<str>)>,
+}
+
+/// New files that wait beside the places that they are meant for, so that a rename puts each there.
+/// Files that are left when this is dropped are removed.
+#[derive(Debug, Default)]
+struct Waiting {
+    files: Vec<TempPath>,
+    /// Folders that were made.
+    folders: Vec<PathBuf>,
+    /// Folders in which nothing of an earlier run is left.
+    swept: BTreeSet<PathBuf>,
+}
+
+impl Beside {
+    /// Returns whether there is nothing to do.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.write.is_empty() && self.remove.is_empty()
+    }
+}
+
+impl Waiting {
+    /// Writes a file beside its place and returns where it waits. Missing folders are made.
+    pub(super) fn add(&mut self, path: &Path, text: &str) -> anyhow::Result<PathBuf> {
+        use std::io::Write as _;
+
+        let mut write = || -> anyhow::Result<PathBuf> {
+            let folder = folder_of(path);
+            let absent: Vec<PathBuf> = folder
+                .ancestors()
+                .take_while(|it| *it != Path::new("") && fs::symlink_metadata(it).is_err())
+                .map(Path::to_owned)
+                .collect();
+            fs::create_dir_all(folder)?;
+            self.folders.extend(absent.into_iter().rev());
+            if self.swept.insert(folder.to_owned()) {
+                sweep_all(folder);
+            }
+            let mut file = temporary_in(folder)?;
+            file.write_all(text.as_bytes())?;
+            let file = file.into_temp_path();
+            let waits = file.to_path_buf();
+            self.files.push(file);
+            Ok(waits)
+        };
+        write().with_context(|| format!("cannot write {}", shown(path)))
+    }
+
+    /// Removes the folders that were made, if nothing is in them.
+    fn unmake(self) {
+        let Self { files, folders, .. } = self;
+        drop(files);
+        for folder in folders.iter().rev() {
+            // It fails if another program put something into it.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Removes the folders above a removed file in which nothing is left, as git would.
+fn remove_emptied_above(path: &Path) {
+    for folder in path.ancestors().skip(1) {
+        if folder == Path::new("") || fs::remove_dir(folder).is_err() {
+            return;
         }
     }
 }

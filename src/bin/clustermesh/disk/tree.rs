@@ -1,9 +1,10 @@
-//! The rendered tree on disk: which files are ours, and how they differ from the wanted ones.
+//! The rendered tree on disk: which files are ours, who wrote each, and how they differ from the wanted ones. A run
+//! opens each file once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
-use std::io;
+use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,9 +12,12 @@ use anyhow::{Context as _, bail};
 use clustermesh::tree_diff::{ForeignFile, Overriding};
 use clustermesh::yaml;
 
-use super::roots::is_git;
-use super::tree_file::{self, Writer, is_begun};
-use super::{OLD, Roots, is_temporary, kind, shown};
+use super::read::{bounded_text, open_regular, text_of};
+use super::roots::{FileKey, TreeFile, has_header, is_git, problem};
+use super::{OLD, Roots, holds, is_temporary, kind, shown};
+
+pub(crate) use super::roots::FileText;
+pub(super) use super::roots::Writer;
 
 /// The file of the rendered tree that lists what was written.
 pub(crate) const RECORD: &str = ".clustermesh-outputs";
@@ -157,7 +161,7 @@ impl TreeWalk<'_> {
                 self.not_ours(key, kind(file_type), wanted.is_some());
                 continue;
             }
-            let writer = tree_file::writer_unless(self.roots, &path, wanted);
+            let writer = writer_unless(self.roots, &path, wanted);
             match writer.with_context(|| format!("cannot read {}", shown(&path)))? {
                 None => self.survey.same.push(key),
                 Some(Writer::Generated) if wanted.is_some() => self.survey.changed.push(key),
@@ -246,6 +250,89 @@ fn holds_only_ours(folder: &Path, has_folders: bool) -> bool {
 fn is_old(name: &OsStr) -> bool {
     let number = name.to_str().and_then(|it| it.strip_prefix(OLD));
     number.is_some_and(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))
+}
+
+/// The largest rendered file that is read, in bytes: what GitHub would take.
+pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
+
+/// Returns the text of a file of the tree, which must not be a link.
+pub(crate) fn read(roots: &Roots, path: &Path) -> FileText {
+    file(roots, path).map_err(|it| problem(&it))?.text
+}
+
+/// Returns whether clustermesh generated a file, so that a render may replace or remove it.
+pub(crate) fn is_generated(roots: &Roots, path: &Path) -> bool {
+    file(roots, path).is_ok_and(|it| it.writer == Writer::Generated)
+}
+
+/// Returns who wrote a file of the tree; nothing if it has the wanted text.
+fn writer_unless(
+    roots: &Roots,
+    path: &Path,
+    wanted: Option<&Arc<str>>,
+) -> anyhow::Result<Option<Writer>> {
+    let files = roots.known_files();
+    let key = key(roots, path);
+    if let Some(TreeFile { writer, text }) = files.get(&key) {
+        let is_wanted = wanted.is_some_and(|it| text.as_ref() == Ok(it));
+        return Ok((!is_wanted).then_some(writer));
+    }
+    let (mut file, metadata) = open_regular(path)?;
+    let head = head(&mut file)?;
+    let writer = Writer::of(&head);
+    let alike = wanted.filter(|text| text.len() as u64 == metadata.len());
+    if let Some(wanted) = alike
+        && let Some(rest) = wanted.as_bytes().strip_prefix(head.as_slice())
+        && holds(&mut file, rest)?
+    {
+        let text = Ok(Arc::clone(wanted));
+        files.add(key, TreeFile { writer, text });
+        return Ok(None);
+    }
+    // The rest of a file of others is not needed.
+    if writer == Writer::Generated {
+        file.rewind()?;
+        let text = bounded_text(&mut file, metadata.len(), MANIFEST_LIMIT);
+        files.add_read(key, writer, text);
+    }
+    Ok(Some(writer))
+}
+
+fn key(roots: &Roots, path: &Path) -> FileKey {
+    let object = roots.revision().and_then(|it| it.object(path));
+    object.map_or_else(|| FileKey::Path(path.into()), FileKey::Object)
+}
+
+fn file(roots: &Roots, path: &Path) -> anyhow::Result<TreeFile> {
+    let files = roots.known_files();
+    let key = key(roots, path);
+    if let Some(known) = files.get(&key) {
+        return Ok(known);
+    }
+    let (head, text) = if let Some(revision) = roots.revision() {
+        let bytes = revision.read(path, MANIFEST_LIMIT)?;
+        (head(&mut bytes.as_slice())?, text_of(bytes))
+    } else {
+        let (mut file, metadata) = open_regular(path)?;
+        let head = head(&mut file)?;
+        file.rewind()?;
+        let text = bounded_text(&mut file, metadata.len(), MANIFEST_LIMIT);
+        (head, text)
+    };
+    Ok(files.add_read(key, Writer::of(&head), text))
+}
+
+/// Returns whether a file is ours, as far as it was written.
+fn is_begun(path: &Path) -> anyhow::Result<bool> {
+    let head = head(&mut open_regular(path)?.0)?;
+    Ok(has_header(&head) || yaml::HEADER.as_bytes().starts_with(&head))
+}
+
+/// Reads as much of a file as shows who wrote it.
+fn head(file: &mut impl io::Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(yaml::HEADER.len() + 2);
+    file.by_ref().take(yaml::HEADER.len() as u64 + 2).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 #[cfg(test)]

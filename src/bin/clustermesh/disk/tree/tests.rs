@@ -1,3 +1,4 @@
+use std::fs;
 use tempfile::TempDir;
 
 use super::*;
@@ -114,4 +115,31 @@ fn wants_a_folder_and_a_file_in_it() {
         let files = wanted(&[path]);
         assert!(survey(&Roots::anywhere(), Path::new("nowhere"), &files).is_err(), "{path}");
     }
+}
+
+#[test]
+fn a_file_is_read_once() {
+    let folder = TempDir::new().unwrap();
+    let roots = Roots::within(folder.path());
+    let wanted: Arc<str> = Arc::from(format!("{}\nwanted", yaml::HEADER));
+    let other = format!("{}\nother\n", yaml::HEADER);
+    let files = [("a", &*wanted), ("b", &other), ("c", &other)];
+    let paths = files.map(|(name, text)| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    });
+    let broken = folder.path().join("d");
+    fs::write(&broken, [yaml::HEADER.as_bytes(), b"\n\xff"].concat()).unwrap();
+    let writer = |path: &Path| writer_unless(&roots, path, Some(&wanted)).unwrap();
+    let all = || (paths.each_ref().map(|it| writer(it)), writer(&broken));
+    let generated = Some(Writer::Generated);
+    assert_eq!(all(), ([None, generated, generated], generated));
+    folder.close().unwrap();
+    assert_eq!(all(), ([None, generated, generated], generated));
+    let [a, b, c] = paths.map(|it| read(&roots, &it).unwrap());
+    assert!(Arc::ptr_eq(&a, &wanted) && Arc::ptr_eq(&b, &c));
+    assert_eq!(*b, *other);
+    let problem = read(&roots, &broken).unwrap_err();
+    insta::assert_snapshot!(problem, @"it is not UTF-8: the first invalid byte is at offset 41");
 }
