@@ -240,8 +240,7 @@ fn every_rule_is_in_the_manual_and_found() {
 
 /// Files of the shell that access the disk themselves: the only way in and out, the search for the
 /// config, and the credentials of clusters, which are where a kubeconfig names them.
-const DISK: &[&str] =
-    &["disk.rs", "disk/", "settings/owner.rs", "settings/surroundings.rs", "cluster/"];
+const DISK: &[&str] = &["disk.rs", "disk/", "settings/surroundings.rs", "cluster/"];
 
 /// Calls that read, look or write without asking whether they may.
 const CALLS: &[&str] = &[

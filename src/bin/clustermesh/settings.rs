@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clustermesh::config::{self, Ceilings};
 use clustermesh::mesh::SecretKeyRef;
 use clustermesh::name::ClusterName;
+use clustermesh::place::Place;
 use clustermesh::rules::{Finding, Purpose};
 
 use crate::clock;
@@ -13,20 +14,15 @@ use crate::disk::{self, Roots};
 use crate::failure::CommandResult;
 use crate::input_file::InputFile;
 
-mod common_options;
 mod config_file;
-mod given_options;
-mod mesh_files;
 mod options;
-mod owner;
-mod setting;
 mod surroundings;
 
-pub(crate) use common_options::{innermost, options_of, read, with_common_options};
-pub(crate) use config_file::ConfigFile;
-pub(crate) use mesh_files::NoMesh;
-pub(crate) use options::{CLUSTER_ACCESS, FILES, FileOptions, OUTPUT, PrintOptions};
-pub(crate) use setting::{Setting, SettingOrigin};
+pub(crate) use config_file::{ConfigFile, NoMesh};
+pub(crate) use options::{
+    CLUSTER_ACCESS, FILES, FileOptions, OUTPUT, PrintOptions, innermost, options_of, read,
+    with_common_options,
+};
 pub(crate) use surroundings::WorkingRepository;
 
 /// The variable from which `kubectl` takes its kubeconfig.
@@ -98,7 +94,7 @@ impl FileOptions {
         let meshes = match &self.meshes {
             Some(given) => given.clone(),
             None if config.content.meshes.is_empty() => {
-                Setting { value: mesh_files::default(&config), origin: SettingOrigin::Default }
+                Setting { value: config_file::default(&config), origin: SettingOrigin::Default }
             }
             None => Setting {
                 value: said.map(|path| config.join(path)).collect(),
@@ -165,12 +161,12 @@ impl Settings {
     pub(crate) fn mesh_files(&self) -> anyhow::Result<Vec<InputFile>> {
         let rendered = &self.rendered;
         let is_rendered = || disk::is_folder(&self.roots_of(rendered), &rendered.value);
-        mesh_files::all(&self.mesh_paths(), &self.config.roots, &self.surroundings, is_rendered)
+        config_file::all(&self.mesh_paths(), &self.config.roots, &self.surroundings, is_rendered)
     }
 
     /// Returns the files with meshes, in order, or none if there is no mesh yet.
     pub(crate) fn mesh_files_if_any(&self) -> anyhow::Result<Vec<InputFile>> {
-        mesh_files::any(&self.mesh_paths())
+        config_file::any(&self.mesh_paths())
     }
 
     /// Returns where the files of a folder may be: in the folder, if a flag or a variable names it,
@@ -260,4 +256,31 @@ fn kubeconfig() -> Setting<Vec<PathBuf>> {
         value: home.map(|home| home.join(".kube/config")).into_iter().collect(),
         origin: SettingOrigin::Default,
     }
+}
+
+/// A value and its source.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting<T> {
+    pub(crate) value: T,
+    /// The source of the value.
+    pub(crate) origin: SettingOrigin,
+}
+
+impl<T> Setting<T> {
+    /// Returns whether it was set for this run, with a flag or a variable.
+    fn is_named(&self) -> bool {
+        matches!(self.origin, SettingOrigin::Flag(_) | SettingOrigin::Variable(_))
+    }
+}
+
+/// The source of a value.
+#[derive(Clone, Debug)]
+pub(crate) enum SettingOrigin {
+    /// A flag, with its dashes.
+    Flag(&'static str),
+    /// A variable of the environment.
+    Variable(&'static str),
+    /// The config, at this place.
+    File(Place),
+    Default,
 }

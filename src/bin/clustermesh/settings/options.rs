@@ -1,4 +1,5 @@
-//! Options: settings on the command line and in variables, in the groups that commands share.
+//! Options: settings on the command line, before the name of the command or behind it, and in variables, in the groups
+//! that commands share.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,14 +7,16 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ColorChoice, ValueHint};
+use clap::{Arg, ArgAction, ArgMatches, Args as _, ColorChoice, Command, ValueHint};
 use clustermesh::config::ceilings::Ceiling;
 
-use super::given_options::GivenOptions;
-use super::setting::{Setting, SettingOrigin};
 use super::surroundings::{NAME, WorkingRepository};
+use super::{Setting, SettingOrigin};
 use crate::disk::{self, Revision, Roots};
+
+pub(super) use written::WrittenFiles;
 
 /// The files that a command works with.
 #[derive(Clone, Default)]
@@ -49,8 +52,6 @@ pub(crate) struct PrintOptions {
 pub(crate) const FILES: &str = "Files";
 pub(crate) const OUTPUT: &str = "Output";
 pub(crate) const CLUSTER_ACCESS: &str = "Cluster access";
-
-pub(super) use written::WrittenFiles;
 
 /// The options as clap reads them. Their values are read by name, because only that distinguishes a
 /// flag from a variable.
@@ -149,7 +150,7 @@ const RENDERED: Names = Names("rendered", "--rendered", "CLUSTERMESH_RENDERED");
 
 impl FileOptions {
     /// Reads the options that a command has.
-    pub(super) fn of(given: &GivenOptions) -> Self {
+    fn of(given: &GivenOptions) -> Self {
         let path = |id: &str| given.value(id).filter(|it: &PathBuf| is_given(it));
         let setting = |names: &Names| {
             let value = path(names.0)?;
@@ -238,7 +239,7 @@ impl FileOptions {
 
 impl PrintOptions {
     /// Reads the options that a command has.
-    pub(super) fn of(given: &GivenOptions) -> Self {
+    fn of(given: &GivenOptions) -> Self {
         Self {
             color: given.value("color").unwrap_or_default(),
             quiet: given.value("quiet").unwrap_or_default(),
@@ -262,4 +263,117 @@ fn path() -> impl TypedValueParser<Value = PathBuf> {
 
 fn is_given(path: &Path) -> bool {
     !path.as_os_str().is_empty()
+}
+
+/// Returns the common options of a command, by its name: the first ones of each list.
+pub(crate) fn options_of(name: &str) -> Vec<Arg> {
+    let (files, printing) = match name {
+        "schema" | "completions" | "man" | "argocd" => (0, 0),
+        "explain" => (0, 1),
+        "init" => (1, 2),
+        "parameters" => (4, 0),
+        "generate" => (7, 0),
+        "rbac" => (4, 2),
+        "snapshot" => (5, 2),
+        _ => (7, 2),
+    };
+    let all = |command: Command| command.get_arguments().cloned().collect::<Vec<_>>();
+    let file_options = all(WrittenFiles::augment_args(clap::Command::new("")));
+    let print_options = all(PrintOptions::augment_args(clap::Command::new("")));
+    let files = file_options.into_iter().take(files);
+    let files = files.map(|it| it.hide_env_values(true));
+    files.chain(print_options.into_iter().take(printing)).collect()
+}
+
+/// Adds its common options to every command of a program, and all of them to the program.
+pub(crate) fn with_common_options(program: Command) -> Command {
+    fn with_options(command: Command) -> Command {
+        let options = options_of(command.get_name());
+        let command = command.args(options).next_help_heading(None::<&str>);
+        command.mut_subcommands(with_options)
+    }
+    // A command that does not have an option ignores its variable, too.
+    let front = options_of(program.get_name()).into_iter();
+    let front = front.map(|it| it.env(None::<&str>));
+    program.mut_subcommands(with_options).args(front)
+}
+
+/// Returns the options behind the name of the command, and this name.
+pub(crate) fn innermost(matches: &ArgMatches) -> (&ArgMatches, String) {
+    let (mut behind, mut name) = (matches, String::new());
+    while let Some((inner, next)) = behind.subcommand() {
+        (behind, name) = (next, format!("{name} {inner}"));
+    }
+    (behind, name)
+}
+
+/// Reads the common options of a command line.
+///
+/// # Errors
+/// An option is given twice, or the command does not have it.
+pub(crate) fn read(
+    program: &mut Command,
+    matches: &ArgMatches,
+) -> Result<(FileOptions, PrintOptions), clap::Error> {
+    let (behind, name) = innermost(matches);
+    let given = GivenOptions { before: matches, behind };
+    for option in options_of("clustermesh") {
+        let id = option.get_id().as_str();
+        if !is_written(matches, id) {
+            continue;
+        }
+        let flag = option.get_long().unwrap_or(id);
+        if !given.has(id) {
+            let problem = format!(
+                "unexpected argument '--{flag}' found: `clustermesh{name}` does not have it"
+            );
+            return Err(program.error(ErrorKind::UnknownArgument, problem));
+        }
+        if is_written(behind, id) && !matches!(option.get_action(), ArgAction::Append) {
+            let problem = format!("'--{flag}' is given before the command and behind it");
+            return Err(program.error(ErrorKind::ArgumentConflict, problem));
+        }
+    }
+    Ok((FileOptions::of(&given), PrintOptions::of(&given)))
+}
+
+/// The options that were given before the name of the command, and those behind it.
+struct GivenOptions<'m> {
+    before: &'m ArgMatches,
+    behind: &'m ArgMatches,
+}
+
+/// Returns whether an option is on this side of a command line.
+fn is_written(side: &ArgMatches, id: &str) -> bool {
+    side.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+impl GivenOptions<'_> {
+    /// Returns whether the command has an option.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.behind.try_contains_id(id).is_ok()
+    }
+
+    /// Returns the side on which an option is given.
+    fn side(&self, id: &str) -> Option<&ArgMatches> {
+        if is_written(self.before, id) {
+            return Some(self.before);
+        }
+        self.has(id).then_some(self.behind)
+    }
+
+    /// Returns the value of an option that the command has.
+    pub(super) fn value<T: Clone + Send + Sync + 'static>(&self, id: &str) -> Option<T> {
+        self.side(id)?.get_one(id).cloned()
+    }
+
+    /// Returns the values on both sides.
+    fn values<T: Clone + Send + Sync + 'static>(&self, id: &str) -> Vec<T> {
+        let front = Some(self.before).filter(|it| is_written(it, id));
+        let behind = self.has(id).then_some(self.behind);
+        let behind = behind.filter(|it| front.is_none() || is_written(it, id));
+        let sides = [front, behind].into_iter().flatten();
+        let values = sides.filter_map(|it| it.get_many(id));
+        values.flatten().cloned().collect()
+    }
 }
