@@ -61,7 +61,7 @@ pub fn page(answers: &MeshAnswers) -> Result<String, HtmlError> {
     let mut ids = PageIds::new(&documents);
     let pairs = pair::all(&documents, &mut ids);
     let findings = finding_list::FindingList::new(&documents);
-    let ranges = address_space::all(&documents);
+    let ranges = address_space::range_claims(&documents);
     let cut_off = cut_off::all(&documents, &ids);
     let verdict = verdict::Verdict::new(&documents, &findings, &cut_off);
     let has_change = documents.difference.is_some();
@@ -82,7 +82,7 @@ pub fn page(answers: &MeshAnswers) -> Result<String, HtmlError> {
         cards => Serde(cluster_card::all(&documents, &ids, &findings, &ranges)),
         addresses => Serde(address_space::AddressSpaces::new(&ranges)),
         loads => Serde(cluster_card::loads(&documents, &ids)),
-        rules => Serde(finding_list::all(&findings)),
+        rules => Serde(finding_list::rule_notes(&findings)),
         findings => Serde(&findings),
         expectations => Serde(documents.expectations()),
         losses => Serde(losses::Losses::new(&documents)),

@@ -159,7 +159,7 @@ fn repeated(output: &Output, path: &str) -> Finding {
 
 /// Returns whether an output can be written at a path.
 pub fn is_path(path: &str) -> bool {
-    record::check(path).is_ok()
+    record::check_path(path).is_ok()
 }
 
 /// Returns a finding about a file that cannot be an output.

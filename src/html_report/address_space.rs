@@ -209,7 +209,7 @@ pub(super) struct RangeClaims<'d> {
 }
 
 /// Returns the ranges of all clusters.
-pub(super) fn all(documents: &PageDocuments) -> RangeClaims<'_> {
+pub(super) fn range_claims(documents: &PageDocuments) -> RangeClaims<'_> {
     let clusters = documents.graph.iter().flat_map(|it| &it.clusters);
     let ranges = clusters.flat_map(|cluster| {
         cluster.ranges.iter().filter_map(|it| {

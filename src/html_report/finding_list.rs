@@ -295,7 +295,7 @@ struct NoteSection {
 const LEFT_OUT: &str = "Example";
 
 /// Returns the rules that found something.
-pub(super) fn all<'d>(findings: &FindingList<'d>) -> Vec<RuleNote<'d>> {
+pub(super) fn rule_notes<'d>(findings: &FindingList<'d>) -> Vec<RuleNote<'d>> {
     let notes = findings.rules.iter().map(|name| {
         let rules = rules::find(name);
         let sections = rules.into_iter().flat_map(|it| it.page().sections);

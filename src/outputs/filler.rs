@@ -64,7 +64,7 @@ impl Filler {
         subject: &ResultSubject,
     ) -> Result<String, Problem> {
         let path = template.fill(self.values.of(subject))?;
-        record::check(&path)
+        record::check_path(&path)
             .map_err(|reason| Problem::Template(format!("{} {reason}", Quoted(&path))))?;
         Ok(path)
     }

@@ -63,7 +63,7 @@ impl Record {
         let mut record = BTreeMap::new();
         for (number, line) in lines {
             let entry = line.split_once("  ").and_then(|(digest, path)| {
-                check(path).ok()?;
+                check_path(path).ok()?;
                 Some((path.to_owned(), Digest::read(digest)?))
             });
             let (path, digest) = entry.ok_or(number + 1)?;
@@ -112,7 +112,7 @@ impl TakenPaths {
 }
 
 /// Fails, with the reason, if nothing may be written at a path.
-pub(super) fn check(path: &str) -> Result<(), &'static str> {
+pub(super) fn check_path(path: &str) -> Result<(), &'static str> {
     if path.is_empty() {
         return Err("is empty");
     }
@@ -181,7 +181,7 @@ mod tests {
     fn leads_nowhere_else() {
         for path in ["apps/west.yaml", "a", "a/b c/d.txt", "a/..b.yaml"] {
             let is_fine = !path.contains("..");
-            assert_eq!(check(path).is_ok(), is_fine, "{path}");
+            assert_eq!(check_path(path).is_ok(), is_fine, "{path}");
         }
         let wrong = [
             "",
@@ -200,7 +200,7 @@ mod tests {
             ".github/workflows/x.yaml",
         ];
         for path in wrong {
-            assert!(check(path).is_err(), "{path}");
+            assert!(check_path(path).is_err(), "{path}");
         }
     }
 }

@@ -295,7 +295,7 @@ impl Drop for HeldLock {
 /// Keeps other runs away until the result is dropped or the process ends.
 ///
 /// If a folder cannot be locked, as on some network file systems, the run continues without a lock.
-fn hold(root: &Path) -> anyhow::Result<Option<HeldLock>> {
+fn hold_lock(root: &Path) -> anyhow::Result<Option<HeldLock>> {
     let Ok(folder) = File::open(root) else {
         return Ok(None);
     };
@@ -380,11 +380,11 @@ mod tests {
     #[test]
     fn one_run_at_a_time() {
         let root = TempDir::new().unwrap();
-        let first = hold(root.path()).unwrap();
+        let first = hold_lock(root.path()).unwrap();
         if first.is_some() {
-            assert!(hold(root.path()).is_err());
+            assert!(hold_lock(root.path()).is_err());
         }
         drop(first);
-        assert!(hold(root.path()).is_ok());
+        assert!(hold_lock(root.path()).is_ok());
     }
 }

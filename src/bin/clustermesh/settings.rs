@@ -93,9 +93,10 @@ impl FileOptions {
         let said = config.content.meshes.iter();
         let meshes = match &self.meshes {
             Some(given) => given.clone(),
-            None if config.content.meshes.is_empty() => {
-                Setting { value: config_file::default(&config), origin: SettingOrigin::Default }
-            }
+            None if config.content.meshes.is_empty() => Setting {
+                value: config_file::default_meshes(&config),
+                origin: SettingOrigin::Default,
+            },
             None => Setting {
                 value: said.map(|path| config.join(path)).collect(),
                 origin: config.origin(&["meshes"]),
@@ -161,12 +162,17 @@ impl Settings {
     pub(crate) fn mesh_files(&self) -> anyhow::Result<Vec<InputFile>> {
         let rendered = &self.rendered;
         let is_rendered = || disk::is_folder(&self.roots_of(rendered), &rendered.value);
-        config_file::all(&self.mesh_paths(), &self.config.roots, &self.surroundings, is_rendered)
+        config_file::mesh_files(
+            &self.mesh_paths(),
+            &self.config.roots,
+            &self.surroundings,
+            is_rendered,
+        )
     }
 
     /// Returns the files with meshes, in order, or none if there is no mesh yet.
     pub(crate) fn mesh_files_if_any(&self) -> anyhow::Result<Vec<InputFile>> {
-        config_file::any(&self.mesh_paths())
+        config_file::any_mesh_files(&self.mesh_paths())
     }
 
     /// Returns where the files of a folder may be: in the folder, if a flag or a variable names it,

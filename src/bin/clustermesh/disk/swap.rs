@@ -74,7 +74,7 @@ fn apply_in(
     beside: &Beside,
 ) -> anyhow::Result<()> {
     fs::create_dir_all(root)?;
-    let _lock = disk::hold(root)?;
+    let _lock = disk::hold_lock(root)?;
     for folder in &survey.abandoned {
         remove_abandoned(folder)?;
     }

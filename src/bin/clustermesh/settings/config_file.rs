@@ -190,7 +190,7 @@ spec:
 }
 
 /// Returns what is there under the names that need no config.
-pub(super) fn default(config: &ConfigFile) -> Vec<PathBuf> {
+pub(super) fn default_meshes(config: &ConfigFile) -> Vec<PathBuf> {
     ["mesh.yaml", "meshes"]
         .into_iter()
         .map(|name| config.join(name))
@@ -199,7 +199,7 @@ pub(super) fn default(config: &ConfigFile) -> Vec<PathBuf> {
 }
 
 /// Returns the files that paths mean, at least one for each.
-pub(super) fn all(
+pub(super) fn mesh_files(
     paths: &[InputFile],
     roots: &Roots,
     surroundings: &WorkingRepository,
@@ -227,7 +227,7 @@ pub(super) fn all(
 }
 
 /// Returns the files that paths mean, if any.
-pub(super) fn any(paths: &[InputFile]) -> anyhow::Result<Vec<InputFile>> {
+pub(super) fn any_mesh_files(paths: &[InputFile]) -> anyhow::Result<Vec<InputFile>> {
     let mut files = Vec::new();
     for path in paths {
         files.extend(expanded(path)?);
