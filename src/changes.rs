@@ -9,10 +9,10 @@
 //!     │                                     │
 //!  clusters: which old cluster is which new one
 //!     │                                     │
-//!  passage: each cluster with its        settings, nodes: what people changed
-//!  old Peers, its new Peers, or a        and what nodes report, as causes
-//!  table in between (arrival,               │
-//!  arriving)                                │
+//!  cluster_transition: each cluster      settings, nodes: what people changed
+//!  with its old Peers, its new Peers,    and what nodes report, as causes
+//!  or a table in between                    │
+//!  (rollout_states, rollout_tables)         │
 //!     │                                     │
 //!     ├───────────────────┐                 │
 //!  paths: which work   target: what         │
@@ -20,7 +20,7 @@
 //!  (prover,            and ranges           │
 //!  state_proof)        (peer_change,        │
 //!     │                carrier_move,        │
-//!     │                pause)               │
+//!     │                forgotten_sessions)  │
 //!  path_summary: how      │                 │
 //!  many are lost or       │                 │
 //!  interrupted            │                 │
@@ -30,8 +30,8 @@
 //!     of a target (grade)      changes which Peer
 //! ```
 //!
-//! Paths lead from one of the `blocks` of a cluster to one of another; a `path_set` has many of them. `watched` looks for
-//! paths that no change should open, and `service_change` compares the Services.
+//! Paths lead from one of the `blocks` of a cluster to one of another; a `path_set` has many of them.
+//! `must_stay_closed` looks for paths that no change should open, and `service_change` compares the Services.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,8 +45,8 @@ use crate::fleet::Fleet;
 use crate::name::ClusterName;
 use crate::proof::verify::Asked;
 
-mod arrival;
-mod arriving;
+mod rollout_states;
+mod rollout_tables;
 mod attribution;
 pub(crate) mod blocks;
 mod carrier_move;
@@ -54,12 +54,12 @@ pub mod cause;
 mod clusters;
 mod grade;
 mod nodes;
-mod passage;
+mod cluster_transition;
 mod path_change;
 pub(crate) mod path_set;
 mod path_summary;
 mod paths;
-mod pause;
+mod forgotten_sessions;
 mod peer_change;
 mod prover;
 mod reasons;
@@ -67,27 +67,27 @@ mod service_change;
 mod settings;
 pub(crate) mod state_proof;
 mod target;
-mod watched;
+mod must_stay_closed;
 
-pub use arrival::{KeyMove, KeyMoveKind};
 pub use carrier_move::CarrierMove;
-pub use cause::{Cause, CauseEffect, CauseList, NodeChange, NodeRef, PeerCounts};
+pub use cause::{Cause, CauseEffect, CauseList, NamedNode, NodeChange, PeerCounts};
 pub use clusters::renamed_clusters;
+pub use forgotten_sessions::{FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresses};
 pub use grade::{Grade, PathReason, PeerReason, Reason};
+pub use must_stay_closed::{NewPaths, WatchedPaths};
 pub use path_change::{
     ChangedLink, EndedPaths, LinkEffect, LinkPaths, OpenedPaths, PathChange, PathCounts,
 };
-pub use pause::{FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresses};
 pub use peer_change::{ChangedPeer, Difference, PeerChange, PeerChangeKind, foreign_peers};
 pub use reasons::{BRIEF_SECONDS, SILENCE_SECONDS};
+pub use rollout_states::{KeyMove, KeyMoveKind};
 pub use service_change::{ServiceChange, ServiceChangeKind};
 pub use target::{LoadChange, TargetChange};
-pub use watched::{NewPaths, WatchedPaths};
 
 use attribution::attribute;
 use blocks::FollowedAddresses;
+use cluster_transition::{AffectedPairs, ClusterTransitions};
 use clusters::Counterparts;
-use passage::{Passages, Touched};
 use paths::PathProof;
 use reasons::cut_off;
 use state_proof::ProofBudget;
@@ -161,28 +161,28 @@ impl Changes {
         &mut self,
         versions: Versions<&Version, &Version>,
         counterparts: &Counterparts,
-        passages: &Passages,
-        touched: &Touched,
+        transitions: &ClusterTransitions,
+        affected: &AffectedPairs,
         delivery: &Delivery,
     ) {
         let fabric = versions.after.fabric;
         let most = delivery.most_steps;
         let mut steps = ProofBudget(most);
-        let proof = PathProof::new(passages, touched, &[], fabric, &mut steps);
+        let proof = PathProof::new(transitions, affected, &[], fabric, &mut steps);
         self.states = proof.proved.iter().map(|it| it.states).sum();
-        let paths = path_summary::summarize(versions, counterparts, passages, &proof, most);
+        let paths = path_summary::summarize(versions, counterparts, transitions, &proof, most);
         let is_counted = paths.is_some();
         self.paths = paths.unwrap_or_default();
         let cut = match versions.before.fleet {
-            None => cut_off(passages, fabric, &proof),
+            None => cut_off(transitions, fabric, &proof),
             Some(_) => BTreeSet::new(),
         };
         self.targets.par_iter_mut().for_each(|target| {
-            let passage = target::passage(target, fabric, passages);
+            let transition = target::transition(target, fabric, transitions);
             let is_unproven =
-                !is_counted || passage.is_some_and(|it| proof.unproven.contains(&it.0));
-            target.judge(passage.map(|it| it.1), &self.paths, is_unproven);
-            let others = cut.iter().filter(|it| passage.is_some_and(|of| of.0 == it.0));
+                !is_counted || transition.is_some_and(|it| proof.unproven.contains(&it.0));
+            target.judge(transition.map(|it| it.1), &self.paths, is_unproven);
+            let others = cut.iter().filter(|it| transition.is_some_and(|of| of.0 == it.0));
             target.add_cut_off(others.map(|it| fabric.site(it.1).cluster));
         });
     }
@@ -193,8 +193,8 @@ impl Changes {
         &mut self,
         versions: Versions<&Version, &Version>,
         counterparts: &Counterparts,
-        passages: &Passages,
-        touched: &Touched,
+        transitions: &ClusterTransitions,
+        affected: &AffectedPairs,
         delivery: &Delivery,
     ) {
         let fabrics = versions.fabrics();
@@ -202,9 +202,9 @@ impl Changes {
         let after = Version { fabric: &fabrics.after.with_open_tunnels(), ..*versions.after };
         let most = delivery.most_steps;
         let steps = &mut ProofBudget(most);
-        let proof = PathProof::new(passages, touched, delivery.watched, after.fabric, steps);
+        let proof = PathProof::new(transitions, affected, delivery.watched, after.fabric, steps);
         let open = Versions::new(&before, &after);
-        let paths = path_summary::summarize(open, counterparts, passages, &proof, most);
+        let paths = path_summary::summarize(open, counterparts, transitions, &proof, most);
         let sites = after.fabric.sites.ids();
         let unwatched = sites.filter(|it| paths.is_none() || proof.unwatched.contains(it));
         let clusters = unwatched.map(|it| after.fabric.site(it).cluster.clone());
@@ -236,20 +236,21 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
     let versions = Versions::new(before, after);
     let counterparts = Counterparts::find(versions.fabrics());
     let followed = FollowedAddresses::new(after.fabric);
-    let passages = Passages::new(versions.fabrics(), &counterparts, &followed, delivery.engines);
+    let transitions =
+        ClusterTransitions::new(versions.fabrics(), &counterparts, &followed, delivery.engines);
     let mut changes = Changes {
         causes: Vec::new(),
-        targets: target::changes(versions, &counterparts, &passages, delivery),
+        targets: target::changes(versions, &counterparts, &transitions, delivery),
         paths: Vec::new(),
         services: Vec::new(),
         states: 0,
         unwatched: BTreeSet::new(),
     };
     if !changes.targets.is_empty() {
-        let touched = Touched::new(&passages, versions.fabrics(), &followed);
-        changes.prove(versions, &counterparts, &passages, &touched, delivery);
+        let affected = AffectedPairs::new(&transitions, versions.fabrics(), &followed);
+        changes.prove(versions, &counterparts, &transitions, &affected, delivery);
         if !delivery.watched.is_empty() {
-            changes.watch(versions, &counterparts, &passages, &touched, delivery);
+            changes.watch(versions, &counterparts, &transitions, &affected, delivery);
         }
     }
     let fleets = before.fleet.zip(after.fleet);

@@ -2,7 +2,7 @@
 //! what a cluster is that Kilo runs in.
 
 pub mod carry_over;
-pub mod carried;
+pub mod anchored_ranges;
 pub mod id;
 pub mod location_label;
 pub mod node;

@@ -16,12 +16,12 @@ use crate::schema;
 use crate::selector::Selector;
 use crate::wireguard::Keepalive;
 
-mod across;
+mod between_meshes;
 mod address_class;
 mod advertise;
 mod anchor;
 mod assumed;
-mod carried;
+mod anchored_ranges;
 mod defaults;
 mod dns;
 mod entry;
@@ -247,7 +247,7 @@ pub fn read_at_most(sources: &[Source], most: usize) -> MeshReading {
     let mut reading = reading::read(sources);
     let clusters: usize = reading.meshes.iter().map(|it| it.all_entries().count()).sum();
     if clusters <= most {
-        reading.diagnostics.extend(across::check(&reading.meshes));
+        reading.diagnostics.extend(between_meshes::check(&reading.meshes));
     }
     reading
 }

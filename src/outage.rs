@@ -15,7 +15,7 @@ pub mod selection;
 pub mod survey;
 mod survival;
 mod proof;
-mod settled;
+mod after_loss;
 
 pub use lost_nodes::LostNodes;
 pub use obstacle::OutageObstacle;

@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use crate::agent::fabric::{At, DialPremise, SiteId};
+use crate::agent::fabric::{DialPremise, NodeRef, SiteId};
 use crate::agent::peers::PeerId;
 use crate::net::Cidr;
 use crate::place::Place;
@@ -29,7 +29,7 @@ pub mod messages;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Packet {
     /// The node that it is on.
-    pub from: At,
+    pub from: NodeRef,
     /// The source address.
     pub source: IpAddr,
     /// The intended receiver.
@@ -44,7 +44,7 @@ pub struct Packet {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Goal {
     /// A node, or a pod on it.
-    Node(At),
+    Node(NodeRef),
     /// A cluster-wide address, behind any node of the cluster.
     Services(SiteId),
     /// As before, but nothing there replaces the destination address.
@@ -66,7 +66,7 @@ pub struct AssumedDial {
     /// The condition.
     pub premise: DialPremise,
     /// The node that dials.
-    pub at: At,
+    pub at: NodeRef,
     /// Its Peer with the endpoint.
     pub peer: PeerId,
 }
@@ -86,12 +86,12 @@ pub enum Step {
     /// Its node hands it to the leader of its location.
     Handed {
         /// The leader.
-        to: At,
+        to: NodeRef,
     },
     /// WireGuard picks the Peer with the longest prefix.
     Selected {
         /// The node.
-        by: At,
+        by: NodeRef,
         /// The prefix.
         range: Cidr,
         /// The Peer.
@@ -99,12 +99,12 @@ pub enum Step {
         /// The place of the range in the manifest.
         place: Option<Place>,
         /// The node with its key.
-        receiver: At,
+        receiver: NodeRef,
     },
     /// A tunnel is there or is opened.
     Dialled {
         /// The node that dialled.
-        by: At,
+        by: NodeRef,
         /// The endpoint; none if the tunnel was open.
         endpoint: Option<Endpoint>,
         /// Assumptions that no snapshot shows.
@@ -113,7 +113,7 @@ pub enum Step {
     /// The receiver compares the source with the ranges of the sender.
     Accepted {
         /// The node.
-        by: At,
+        by: NodeRef,
         /// The prefix.
         range: Cidr,
         /// The place of the prefix in the manifest.
@@ -122,14 +122,14 @@ pub enum Step {
     /// The label exists.
     Arrived {
         /// The end of the tunnel.
-        at: At,
+        at: NodeRef,
     },
 }
 
 impl Packet {
     /// Returns the answer to a packet that got to `receiver`.
     #[must_use]
-    pub fn answer(&self, receiver: At) -> Self {
+    pub fn answer(&self, receiver: NodeRef) -> Self {
         let from = match self.to {
             Goal::Node(at) => at,
             Goal::Services(_) | Goal::Network(_) => receiver,
@@ -156,7 +156,7 @@ impl Goal {
 
 impl Way {
     /// Returns the end of the tunnel that the packet got to.
-    pub fn arrival(&self) -> Option<At> {
+    pub fn arrival(&self) -> Option<NodeRef> {
         self.steps.iter().find_map(|step| match step {
             Step::Arrived { at } => Some(*at),
             _ => None,

@@ -17,20 +17,20 @@ use crate::net::Cidr;
 use crate::wireguard::Endpoint;
 
 pub use diversion::Diversion;
-pub use doors::{DialPremise, Dials};
+pub use endpoints::{DialPremise, Dials};
 pub use hops::HopFault;
 pub use own_addresses::Owner;
 pub use secrets::Secret;
 pub use site::{Site, are_few};
 
 use delivered_tree::DeliveredTree;
-use doors::Door;
+use endpoints::Door;
 use secrets::MutualSecrets;
 
 mod secrets;
 mod delivered_tree;
 mod diversion;
-mod doors;
+mod endpoints;
 mod hops;
 mod masking;
 mod outlying;
@@ -65,7 +65,7 @@ pub struct Fabric<'a> {
 type Tried<'a> = Arc<Mutex<BTreeMap<(SiteId, Vec<Won>), Arc<Site<'a>>>>>;
 
 /// The nodes that have each key.
-type KeyHolders = BTreeMap<[u8; 32], Vec<At>>;
+type KeyHolders = BTreeMap<[u8; 32], Vec<NodeRef>>;
 
 /// The owners of keys and endpoints in all clusters.
 #[derive(Debug, Default)]
@@ -74,9 +74,9 @@ struct FabricIndex {
     /// The nodes that have the keys of Peers.
     holdings: Sites<Arc<Peers<Holding>>>,
     secrets: MutualSecrets,
-    doors: BTreeMap<IpAddr, Vec<Door>>,
+    endpoints: BTreeMap<IpAddr, Vec<Door>>,
     /// Endpoints at which several nodes are dialled, with these.
-    shared: BTreeMap<Endpoint, BTreeSet<At>>,
+    shared: BTreeMap<Endpoint, BTreeSet<NodeRef>>,
     /// The clusters in order of trust.
     ranks: Sites<usize>,
     /// The addresses at which Peers and nodes are dialled, in order, with the cluster to which each
@@ -98,7 +98,7 @@ pub type Sites<T> = Numbered<OfSite, T>;
 
 /// A node of a cluster.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct At {
+pub struct NodeRef {
     /// The cluster.
     pub site: SiteId,
     /// The node.
@@ -133,7 +133,7 @@ pub enum Holding {
     /// No node.
     Nobody,
     /// This one.
-    One(At),
+    One(NodeRef),
     /// More than one.
     Many,
 }
@@ -155,16 +155,16 @@ impl<'a> Fabric<'a> {
             return Self { has_open_tunnels, ..Self::with_index(sites, Arc::clone(&other.index)) };
         }
         let mut keys = KeyHolders::new();
-        let mut doors: BTreeMap<IpAddr, Vec<Door>> = BTreeMap::new();
+        let mut endpoints: BTreeMap<IpAddr, Vec<Door>> = BTreeMap::new();
         for (site, it) in sites.numbered() {
             for (node, own) in it.model.topology.nodes.numbered() {
                 if let Some(key) = own.kilo.key {
-                    keys.entry(key).or_default().push(At { site, node });
+                    keys.entry(key).or_default().push(NodeRef { site, node });
                 }
             }
-            for &(address, node, port) in it.doors() {
-                let at = At { site, node };
-                doors.entry(address).or_default().push(Door::new(at, port));
+            for &(address, node, port) in it.endpoints() {
+                let at = NodeRef { site, node };
+                endpoints.entry(address).or_default().push(Door::new(at, port));
             }
         }
         let contents = contents(&sites);
@@ -177,7 +177,7 @@ impl<'a> Fabric<'a> {
             }),
             secrets: MutualSecrets::collect(&sites, &contents, &keys),
             keys,
-            doors,
+            endpoints,
             shared: BTreeMap::new(),
             ranks: Sites::new(ranks),
             dialled: Vec::new(),
@@ -303,7 +303,7 @@ impl<'a> Fabric<'a> {
     }
 
     /// Returns the endpoints of Peers, each with the first node that has the key.
-    fn dialled_endpoints(&self) -> impl Iterator<Item = (&Endpoint, Option<At>)> {
+    fn dialled_endpoints(&self) -> impl Iterator<Item = (&Endpoint, Option<NodeRef>)> {
         let specs = self
             .contents()
             .flat_map(|it| &it.peers)
@@ -312,9 +312,9 @@ impl<'a> Fabric<'a> {
     }
 
     /// Returns the endpoints at which several nodes with different keys are dialled.
-    fn shared_endpoints(&self) -> BTreeMap<Endpoint, BTreeSet<At>> {
+    fn shared_endpoints(&self) -> BTreeMap<Endpoint, BTreeSet<NodeRef>> {
         let peers = self.dialled_endpoints();
-        let mut claims: Vec<(&Endpoint, At)> =
+        let mut claims: Vec<(&Endpoint, NodeRef)> =
             peers.filter_map(|(it, holder)| Some((it, holder?))).collect();
         claims.sort_unstable();
         claims.dedup();
@@ -350,7 +350,7 @@ impl<'a> Fabric<'a> {
     }
 
     /// Returns the only node that has the key of a Peer of a cluster.
-    pub fn held_by(&self, site: SiteId, peer: PeerId) -> Option<At> {
+    pub fn held_by(&self, site: SiteId, peer: PeerId) -> Option<NodeRef> {
         match self.holding(site, peer) {
             Holding::One(at) => Some(at),
             Holding::Nobody | Holding::Many => None,
@@ -382,12 +382,12 @@ impl<'a> Fabric<'a> {
     }
 
     /// Returns a node.
-    pub fn node(&self, at: At) -> &TopologyNode {
+    pub fn node(&self, at: NodeRef) -> &TopologyNode {
         self.site(at.site).node(at.node)
     }
 
     /// Returns `cluster/node`, as the node calls itself. An external peer is one host.
-    pub fn name(&self, at: At) -> String {
+    pub fn name(&self, at: NodeRef) -> String {
         let cluster = self.site(at.site).cluster;
         if cluster.is_external() {
             return cluster.to_string();
@@ -396,12 +396,12 @@ impl<'a> Fabric<'a> {
     }
 
     /// Returns the nodes of all clusters that have a key.
-    pub fn holders(&self, key: &[u8; 32]) -> &[At] {
+    pub fn holders(&self, key: &[u8; 32]) -> &[NodeRef] {
         self.index.keys.get(key).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the only node of all clusters that has a key, if it is one.
-    pub fn only_holder(&self, key: &[u8; 32]) -> Option<At> {
+    pub fn only_holder(&self, key: &[u8; 32]) -> Option<NodeRef> {
         match *self.holders(key) {
             [at] => Some(at),
             _ => None,
@@ -429,7 +429,7 @@ fn contents<'a>(sites: &Sites<Arc<Site<'a>>>) -> Vec<&'a Arc<Content>> {
 }
 
 /// Returns the clusters of nodes that are in their order, each once. Of a cluster with many, few are looked at.
-fn sites_of(mut holders: &[At]) -> impl Iterator<Item = SiteId> {
+fn sites_of(mut holders: &[NodeRef]) -> impl Iterator<Item = SiteId> {
     std::iter::from_fn(move || {
         let site = holders.first()?.site;
         let others = holders.partition_point(|it| it.site <= site);
@@ -441,7 +441,7 @@ fn sites_of(mut holders: &[At]) -> impl Iterator<Item = SiteId> {
 /// Returns who has the keys of a cluster's Peers. Both sides are in the order of keys.
 fn holdings(site: &Site, keys: &KeyHolders) -> Peers<Holding> {
     let mut holdings = site.model.peers.map(|_| Holding::Nobody);
-    let held = |holders: &[At]| match holders {
+    let held = |holders: &[NodeRef]| match holders {
         [] => Holding::Nobody,
         [one] => Holding::One(*one),
         _ => Holding::Many,

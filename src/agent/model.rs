@@ -35,7 +35,7 @@ pub struct Model<'a> {
     /// The contests between its Peers.
     pub contests: Contests<Contest>,
     /// The problems that leave nothing certain on any node.
-    pub upsets: Vec<Upset>,
+    pub stoppers: Vec<AgentStopper>,
     /// The ranges that are routed into the tunnels, and through which one: what `Topology.Conf`
     /// writes, for all nodes together. See [`Model::holder`].
     pub tunnels: Arc<Prefixes<TunnelClaim>>,
@@ -50,7 +50,7 @@ pub struct Model<'a> {
 /// A problem that stops every agent of the cluster sooner or later: a running agent may continue
 /// for a while, and an agent that starts fails.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Upset {
+pub enum AgentStopper {
     /// A Peer that the API server stores and no agent can decode, nor then the list that it is in
     /// (`kilo.md` §1.4).
     Undecodable(PeerId),
@@ -133,7 +133,7 @@ impl<'a> Model<'a> {
             topology: Arc::clone(topology),
             peers: Arc::new(peers),
             contests,
-            upsets: Vec::new(),
+            stoppers: Vec::new(),
             tunnels: Arc::new(Prefixes::new([])),
             by_key: Arc::new(by_key),
             by_range: Arc::new(by_range),
@@ -151,8 +151,8 @@ impl<'a> Model<'a> {
             let ranges = kept.map(|it| (it.allowed.interface.network, ()));
             Arc::make_mut(&mut self.topology).filter_location_ranges(&ranges.collect());
         }
-        self.upsets = upsets(&self.topology, &self.peers);
-        let is_certain = self.upsets.is_empty();
+        self.stoppers = stoppers(&self.topology, &self.peers);
+        let is_certain = self.stoppers.is_empty();
         let tunnels = tunnels(&self.topology, &self.peers, &self.by_range, is_certain);
         self.tunnels = Arc::new(tunnels);
         self.shared_keys = self.shared_keys();
@@ -346,21 +346,21 @@ impl<'a> Model<'a> {
     }
 }
 
-fn upsets(topology: &KiloTopology, peers: &Peers<ClusterPeer>) -> Vec<Upset> {
-    let mut upsets = Vec::new();
+fn stoppers(topology: &KiloTopology, peers: &Peers<ClusterPeer>) -> Vec<AgentStopper> {
+    let mut stoppers = Vec::new();
     for (id, peer) in peers.numbered() {
         if matches!(peer.standing, PeerStanding::Faulty(TranslationFault::Undecodable(_))) {
-            upsets.push(Upset::Undecodable(id));
+            stoppers.push(AgentStopper::Undecodable(id));
         }
         // Hardly any has one, and no other has to be looked at.
         let share =
             peer.share().filter(|it| it.translation.allowed_ips.iter().any(|it| it.is_mapped));
         let kept = share.into_iter().flat_map(PeerShare::kept);
         let mapped = kept.filter(|it| it.allowed.is_mapped);
-        upsets.extend(mapped.map(|it| Upset::Mapped { peer: id, index: it.id.index() }));
+        stoppers.extend(mapped.map(|it| AgentStopper::Mapped { peer: id, index: it.id.index() }));
     }
-    upsets.extend(topology.is_exhausted.then_some(Upset::Exhausted));
-    upsets
+    stoppers.extend(topology.is_exhausted.then_some(AgentStopper::Exhausted));
+    stoppers
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::cause::{Cause, CauseEffect, CauseList, NodeChange, NodeRef, PeerCounts, TargetEffect};
+use super::cause::{
+    Cause, CauseEffect, CauseList, NamedNode, NodeChange, PeerCounts, TargetEffect,
+};
 use super::peer_change::{Difference, PeerChange, PeerChangeKind};
 use super::target::TargetChange;
 use crate::name::{ClusterName, is_peer_of};
@@ -58,7 +60,7 @@ struct CauseIndex {
 
 /// The causes that explain only the Peer of one node.
 struct NodeCauses {
-    node: NodeRef,
+    node: NamedNode,
     causes: Vec<usize>,
 }
 
@@ -79,7 +81,7 @@ struct NodeSearch {
 
 impl NodeSearch {
     /// Returns the causes of a node.
-    fn causes<'i>(&mut self, all: &'i [NodeCauses], node: &NodeRef) -> &'i [usize] {
+    fn causes<'i>(&mut self, all: &'i [NodeCauses], node: &NamedNode) -> &'i [usize] {
         let is_next = all.get(self.next).is_some_and(|it| it.node == *node);
         let place = if is_next { self.next } else { all.partition_point(|it| it.node < *node) };
         let found = all.get(place).filter(|it| it.node == *node);
@@ -90,7 +92,7 @@ impl NodeSearch {
 
 impl CauseIndex {
     fn new(effects: &[CauseEffect]) -> Self {
-        let mut by_node: BTreeMap<NodeRef, Vec<usize>> = BTreeMap::new();
+        let mut by_node: BTreeMap<NamedNode, Vec<usize>> = BTreeMap::new();
         let mut moved: Vec<(Cidr, usize)> = Vec::new();
         let mut index = Self {
             by_node: Vec::new(),
@@ -123,7 +125,7 @@ impl CauseIndex {
                 },
                 Cause::LeaderChanged { cluster, from, to, .. } => {
                     for node in [from, to] {
-                        of_node(NodeRef { cluster: cluster.clone(), node: node.clone() });
+                        of_node(NamedNode { cluster: cluster.clone(), node: node.clone() });
                     }
                 }
                 Cause::AnchorMoved { range, .. } => moved.push((*range, place)),

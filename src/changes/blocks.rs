@@ -359,7 +359,7 @@ fn addresses(node: &ClusterNode) -> Vec<Cidr> {
     let written = node.node.pod_cidrs.iter();
     let written = written.filter_map(|it| it.parse::<Cidr>().ok());
     let tunnel = node.kilo.wireguard_ip().map(|it| it.address);
-    let hosts = node.doors().map(|it| it.0).chain(tunnel);
+    let hosts = node.endpoints().map(|it| it.0).chain(tunnel);
     written.chain(hosts.map(Cidr::host)).collect()
 }
 

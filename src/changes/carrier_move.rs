@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::blocks::PresentEnds;
-use super::cause::{Cause, NodeRef};
+use super::cause::{Cause, NamedNode};
+use super::cluster_transition::ClusterTransition;
 use super::clusters::Counterparts;
-use super::passage::Passage;
-use super::peer_change::{Difference, PeerChange, PeerChangeKind, node_ref};
+use super::peer_change::{Difference, PeerChange, PeerChangeKind, named_node};
 use super::{Version, Versions};
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{Fabric, Holding, Owner, Site, SiteId};
@@ -24,9 +24,9 @@ pub struct CarrierMove {
     /// The range of the Peer that has them now.
     pub range: Cidr,
     /// The node that carried them.
-    pub from: NodeRef,
+    pub from: NamedNode,
     /// The node that carries them now.
-    pub to: NodeRef,
+    pub to: NamedNode,
     /// True if the range belongs to a cluster as a whole, so that an anchor has moved.
     pub is_shared: bool,
     /// True if the old node was in the network of the range, and the new one is not. No snapshot shows that it has a route.
@@ -36,21 +36,21 @@ pub struct CarrierMove {
 impl CarrierMove {
     /// Finds those of a target.
     pub(super) fn find(
-        passage: &Passage,
+        transition: &ClusterTransition,
         Versions { before, after }: Versions<&Fabric, &Fabric>,
         counterparts: &Counterparts,
     ) -> Vec<Self> {
-        if passage.peers.have_same_routes() {
+        if transition.peers.have_same_routes() {
             return Vec::new();
         }
-        let (old, new) = (&*passage.peers.now, &*passage.peers.after);
+        let (old, new) = (&*transition.peers.now, &*transition.peers.after);
         let mut moves = BTreeSet::new();
         // The endpoint of a Peer does not decide which Peer has an address.
         let is_rerouted = |pair: &Pair<&ClusterPeer>| match pair {
             Pair::Changed { before, after } => !has_same_routes(before.applied, after.applied),
             Pair::Same(_) | Pair::Added(_) | Pair::Removed(_) => true,
         };
-        for range in passage.peers.ranges(is_rerouted) {
+        for range in transition.peers.ranges(is_rerouted) {
             let span = Span::new(range);
             let borders = old.model.tunnels.across(span);
             for piece in span.cut(borders.chain(new.model.tunnels.across(span))) {
@@ -83,8 +83,8 @@ impl CarrierMove {
                         && before.site(from.site).stands_in(from.node, is.2)
                         && !after.site(to.site).may_stand_in(to.node, is.2),
                     range: is.2,
-                    from: node_ref(before, from),
-                    to: node_ref(after, to),
+                    from: named_node(before, from),
+                    to: named_node(after, to),
                 });
             }
         }

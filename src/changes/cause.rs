@@ -56,7 +56,7 @@ pub enum Cause {
     /// A node takes part otherwise.
     Node {
         /// The node.
-        node: NodeRef,
+        node: NamedNode,
         /// The difference.
         change: NodeChange,
     },
@@ -145,7 +145,7 @@ pub enum NodeChange {
 
 /// A node of a cluster.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct NodeRef {
+pub struct NamedNode {
     /// The cluster, as it is called in the new version if it is there.
     pub cluster: ClusterName,
     /// The name of the node.
@@ -289,7 +289,7 @@ impl Cause {
     }
 
     /// Returns the node that it is about, if it is about one.
-    pub fn node(&self) -> Option<&NodeRef> {
+    pub fn node(&self) -> Option<&NamedNode> {
         match self {
             Self::Node { node, .. } => Some(node),
             _ => None,

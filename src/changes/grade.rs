@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::forgotten_sessions::ForgottenAddresses;
 use super::path_change::{EndedPaths, PathCounts};
-use super::pause::ForgottenAddresses;
 use crate::config::capacity::Quantity;
 use crate::name::ClusterName;
 

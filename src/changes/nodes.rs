@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Versions;
-use super::cause::{Cause, NodeChange, NodeRef};
+use super::cause::{Cause, NamedNode, NodeChange};
 use super::clusters::Counterparts;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
@@ -52,7 +52,7 @@ fn of_cluster(old: &Member, new: &Member) -> Vec<Cause> {
                 }
             }
         }
-        let node = NodeRef { cluster: new.entry.name.clone(), node: name.to_owned() };
+        let node = NamedNode { cluster: new.entry.name.clone(), node: name.to_owned() };
         causes.extend(changes.into_iter().map(|change| Cause::Node { node: node.clone(), change }));
     }
     let [from, to] = [old, new].map(|it| it.cluster.topology.granularity);

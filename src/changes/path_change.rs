@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Changes;
-use super::cause::{NodeRef, PeerCounts};
+use super::cause::{NamedNode, PeerCounts};
 use crate::name::ClusterName;
 
 /// The changes of the paths from one cluster to another. A path counts in the first field that
@@ -49,9 +49,9 @@ pub struct EndedPaths {
     /// The paths.
     pub paths: PathCounts,
     /// The nodes that left.
-    pub left: BTreeSet<NodeRef>,
+    pub left: BTreeSet<NamedNode>,
     /// The nodes that have other addresses now.
-    pub moved: BTreeSet<NodeRef>,
+    pub moved: BTreeSet<NamedNode>,
 }
 
 /// Watched paths that did not work before a change. They need not work for all of their addresses.

@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::blocks::{Blocks, EndKind, PathEnd, PlaceMap, translation};
-use super::cause::NodeRef;
+use super::cause::NamedNode;
+use super::cluster_transition::ClusterTransitions;
 use super::clusters::Counterparts;
-use super::passage::Passages;
 use super::path_change::{EndedPaths, OpenedPaths, PathChange, PathCounts};
 use super::path_set::{PathSet, Translated};
 use super::paths::PathProof;
@@ -25,13 +25,13 @@ use crate::proof::verify::{Asked, Declared};
 pub(super) fn summarize(
     Versions { before, after }: Versions<&Version, &Version>,
     counterparts: &Counterparts,
-    passages: &Passages,
+    transitions: &ClusterTransitions,
     proof: &PathProof,
     most: u64,
 ) -> Option<Vec<PathChange>> {
     let blocks = before.fabric.sites.map(|it| Blocks::new(it));
     let version = CountedVersion::new(before, &blocks);
-    let past = Past::new(version, counterparts, passages, most)?;
+    let past = Past::new(version, counterparts, transitions, most)?;
     let future = Future {
         version: CountedVersion::new(after, &proof.blocks),
         origins: after.fabric.sites.map_ids(|it| {
@@ -100,13 +100,13 @@ impl<'f, 'a> Past<'f, 'a> {
     fn new(
         version: CountedVersion<'f, 'a>,
         counterparts: &Counterparts,
-        passages: &Passages,
+        transitions: &ClusterTransitions,
         most: u64,
     ) -> Option<Self> {
         let fabric = version.fabric;
         let is_other = fabric.sites.map_ids(|it| {
             let after = counterparts.after(it);
-            after.is_none_or(|it| passages.0[it].has_new_nodes)
+            after.is_none_or(|it| transitions.0[it].has_new_nodes)
         });
         let is_wanted = |viewer, home| is_other[viewer] || is_other[home];
         let reach = Reach::among(fabric, most, is_wanted);
@@ -204,7 +204,7 @@ impl<'f, 'a> Past<'f, 'a> {
             // A person removed an external peer, so its addresses exist no more. A cluster may only be forgotten.
             if gone.clone().all(|it| site(it).cluster.is_external()) {
                 change.ended.paths = paths;
-                let host = |it: SiteId| NodeRef {
+                let host = |it: SiteId| NamedNode {
                     cluster: site(it).cluster.clone(),
                     node: site(it).cluster.external().unwrap_or_default().to_owned(),
                 };
@@ -319,7 +319,7 @@ impl<'e> Counter<'e> {
                 EndKind::NodeLeft => &mut ended.left,
                 EndKind::NodeMoved => &mut ended.moved,
             };
-            nodes.insert(NodeRef { cluster: cluster.clone(), node: node.to_owned() });
+            nodes.insert(NamedNode { cluster: cluster.clone(), node: node.to_owned() });
         };
         // Many paths have the same end.
         let mut reached = BTreeSet::new();

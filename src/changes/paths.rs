@@ -9,11 +9,14 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use super::blocks::Blocks;
-use super::passage::{NEW, OLD, Passage, Passages, StageId, StagePair, StagedClusters, Touched};
+use super::cluster_transition::{
+    AffectedPairs, ClusterTransition, ClusterTransitions, NEW, OLD, StageId, StagePair,
+    StagedClusters,
+};
+use super::must_stay_closed::WatchedPaths;
 use super::path_set::PathSet;
 use super::prover::{OpenPairs, Prover, SeenStages};
 use super::state_proof::{KnownPaths, ProofBudget, Proved, StateProof};
-use super::watched::WatchedPaths;
 use crate::agent::fabric::{Fabric, SiteId, SitePair, Sites};
 
 /// All proofs of a fleet on its way.
@@ -31,31 +34,31 @@ pub(super) struct PathProof {
 impl PathProof {
     /// Proves everything that changes can touch, as far as the steps last.
     pub(super) fn new(
-        passages: &Passages,
-        touched: &Touched,
+        transitions: &ClusterTransitions,
+        affected: &AffectedPairs,
         watched: &[WatchedPaths],
         after: &Fabric,
         steps: &mut ProofBudget,
     ) -> Self {
-        let blocks = passages.0.map(|it| Blocks::new(&it.peers.after));
-        let staged = [OLD, NEW].map(|stage| StagedClusters::new(passages, |_| stage));
+        let blocks = transitions.0.map(|it| Blocks::new(&it.peers.after));
+        let staged = [OLD, NEW].map(|stage| StagedClusters::new(transitions, |_| stage));
         let fabrics = staged.each_ref().map(|it| it.fabric(after));
         let ends =
-            fabrics.each_ref().map(|it| steps.look(it, |viewer, home| touched.has(viewer, home)));
+            fabrics.each_ref().map(|it| steps.look(it, |viewer, home| affected.has(viewer, home)));
         let [Some(with_old), Some(with_new)] = ends else {
-            let is_touched = |it: &SiteId| touched.others(*it).next().is_some();
-            let unproven: BTreeSet<SiteId> = passages.0.ids().filter(is_touched).collect();
+            let is_affected = |it: &SiteId| affected.others(*it).next().is_some();
+            let unproven: BTreeSet<SiteId> = transitions.0.ids().filter(is_affected).collect();
             return Self { proved: Vec::new(), unwatched: unproven.clone(), unproven, blocks };
         };
         let ends = [with_old, with_new];
-        let prover = Prover { passages, blocks: &blocks, ends: &ends };
-        let senders: Vec<SiteId> = passages.0.ids().collect();
+        let prover = Prover { transitions, blocks: &blocks, ends: &ends };
+        let senders: Vec<SiteId> = transitions.0.ids().collect();
         let found = senders.into_par_iter();
         let known = || [KnownPaths::default(), KnownPaths::default()];
-        let found = found.map_init(known, |known, from| prover.from(from, touched, known));
+        let found = found.map_init(known, |known, from| prover.from(from, affected, known));
         let found: Vec<Vec<Proved>> = found.collect();
         let mut pairs: Vec<Proved> = found.into_iter().flatten().collect();
-        let most = passages.0.iter().map(Passage::stages).max();
+        let most = transitions.0.iter().map(ClusterTransition::stages).max();
         let later = 2..most.unwrap_or_default();
         let passed = later.flat_map(|it| prover.pass(it, &mut pairs, steps));
         let mut unproven: BTreeSet<SiteId> = passed.collect();
@@ -74,10 +77,10 @@ impl<'p> Prover<'p, '_, '_, '_> {
     fn from(
         &self,
         from: SiteId,
-        touched: &Touched,
+        affected: &AffectedPairs,
         known: &mut [KnownPaths<'p>; 2],
     ) -> Vec<Proved> {
-        let others = touched.others(from);
+        let others = affected.others(from);
         let pairs = others.map(|to| self.between(SitePair { from, to }, known));
         pairs.collect()
     }
@@ -123,7 +126,7 @@ impl<'p> Prover<'p, '_, '_, '_> {
         if open.is_empty() {
             return BTreeSet::new();
         }
-        let staged = open.staged(self.passages, |_| stage);
+        let staged = open.staged(self.transitions, |_| stage);
         let [with_old, with_new] = self.ends;
         let fabric = staged.fabric(with_new.fabric);
         let Some(reach) = open.reach(&fabric, steps) else {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use by_address::ByAddress;
 
 use super::Versions;
-use super::cause::{CauseList, NodeRef, PeerCounts};
+use super::cause::{CauseList, NamedNode, PeerCounts};
 use super::clusters::Counterparts;
 use crate::agent::applied::{Applied, AppliedFile};
 use crate::agent::comparison::{Pair, are_same, compare};
-use crate::agent::fabric::{At, Fabric, Site};
+use crate::agent::fabric::{Fabric, NodeRef, Site};
 use crate::agent::peers::{ClusterPeer, PeerId};
 use crate::kilo::peer::Translation;
 use crate::mesh::{Mesh, is_ours};
@@ -35,7 +35,7 @@ pub struct ChangedPeer {
     /// The kind of the change.
     pub kind: PeerChangeKind,
     /// The node that has its key: the new one, or the old one if it goes. None if no node of the fleet has.
-    pub holder: Option<NodeRef>,
+    pub holder: Option<NamedNode>,
 }
 
 /// The changed Peers that were described for some target. Those from the same texts are one in memory.
@@ -124,10 +124,10 @@ impl ChangedPeer {
         counterparts: &Counterparts,
     ) -> Option<Self> {
         let (old, new) = (fabrics.before, fabrics.after);
-        let holder = after.and_then(|it| Some(node_ref(new, holder_of(new, it)?)));
+        let holder = after.and_then(|it| Some(named_node(new, holder_of(new, it)?)));
         let holder = holder.or_else(|| {
             let at = holder_of(old, before?)?;
-            let mut holder = node_ref(old, at);
+            let mut holder = named_node(old, at);
             if let Some(site) = counterparts.after(at.site) {
                 holder.cluster = new.site(site).cluster.clone();
             }
@@ -220,13 +220,13 @@ impl PeerCounts {
 }
 
 /// Returns the only node that has the key of a Peer.
-fn holder_of(fabric: &Fabric, peer: &ClusterPeer) -> Option<At> {
+fn holder_of(fabric: &Fabric, peer: &ClusterPeer) -> Option<NodeRef> {
     fabric.only_holder(&peer.applied.spec.as_ref().ok()?.key)
 }
 
 /// Returns the name of a node.
-pub(super) fn node_ref(fabric: &Fabric, at: At) -> NodeRef {
-    NodeRef {
+pub(super) fn named_node(fabric: &Fabric, at: NodeRef) -> NamedNode {
+    NamedNode {
         cluster: fabric.site(at.site).cluster.clone(),
         node: fabric.node(at).kilo.name.clone(),
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::blocks::Blocks;
-use super::passage::{NEW, OLD, Passages, StageId, StagePair, StagedClusters};
+use super::cluster_transition::{ClusterTransitions, NEW, OLD, StageId, StagePair, StagedClusters};
 use super::path_set::PathSet;
 use super::state_proof::{Interruption, KnownPaths, ProofBudget, Proved, StateProof};
 use crate::agent::fabric::{Fabric, SiteId, SitePair, Sites};
@@ -15,7 +15,7 @@ use crate::proof::reach::{BlockLikeness, Reach};
 /// The proofs of a fleet on its way.
 pub(super) struct Prover<'p, 'f, 'a, 's> {
     /// The clusters on their way.
-    pub(super) passages: &'p Passages<'s>,
+    pub(super) transitions: &'p ClusterTransitions<'s>,
     /// The address blocks of every cluster.
     pub(super) blocks: &'p Sites<Blocks>,
     /// The clusters with the old and with the new Peers.
@@ -25,12 +25,12 @@ pub(super) struct Prover<'p, 'f, 'a, 's> {
 impl Prover<'_, '_, '_, '_> {
     /// Returns how many stages both clusters have.
     pub(super) fn stages(&self, pair: SitePair) -> [usize; 2] {
-        pair.both().map(|it| self.passages.0[it].stages())
+        pair.both().map(|it| self.transitions.0[it].stages())
     }
 
     /// Returns how long a path is interrupted that does not work in a state.
     pub(super) fn interruption(&self, pair: SitePair, stages: StagePair) -> Interruption {
-        let is_final = |(site, stage): (SiteId, StageId)| self.passages.0[site].is_final(stage);
+        let is_final = |(site, stage): (SiteId, StageId)| self.transitions.0[site].is_final(stage);
         let of_both = [(pair.from, stages.sender), (pair.to, stages.receiver)];
         if stages.most() <= NEW {
             Interruption::Apart
@@ -106,11 +106,11 @@ impl OpenPairs {
     /// Puts their clusters into stages. All others have their new Peers, which do not matter for them.
     pub(super) fn staged<'p, 's>(
         &self,
-        passages: &'p Passages<'s>,
+        transitions: &'p ClusterTransitions<'s>,
         stage: impl Fn(SiteId) -> StageId,
     ) -> StagedClusters<'p, 's> {
         let sites = self.sites();
-        StagedClusters::new(passages, |it| if sites.contains(&it) { stage(it) } else { NEW })
+        StagedClusters::new(transitions, |it| if sites.contains(&it) { stage(it) } else { NEW })
     }
 
     /// Returns their clusters.
@@ -166,8 +166,8 @@ impl Prover<'_, '_, '_, '_> {
             states.any(|it| NEW < it.most()) && !it.rest(Interruption::Stuck).is_empty()
         });
         let sites = open.0.iter().flat_map(|it| it.both());
-        let most = sites.map(|it| self.passages.0[it].stages()).max();
-        let staged = (OLD..most.unwrap_or(OLD)).map(|it| open.staged(self.passages, |_| it));
+        let most = sites.map(|it| self.transitions.0[it].stages()).max();
+        let staged = (OLD..most.unwrap_or(OLD)).map(|it| open.staged(self.transitions, |_| it));
         let staged: Vec<StagedClusters> = staged.collect();
         let [_, with_new] = self.ends;
         let fabrics = staged.iter().map(|it| it.fabric(with_new.fabric));
@@ -266,7 +266,7 @@ impl Prover<'_, '_, '_, '_> {
         if pairs.is_empty() {
             return Some(BTreeMap::new());
         }
-        let staged = pairs.staged(self.passages, |it| mixture.of(it));
+        let staged = pairs.staged(self.transitions, |it| mixture.of(it));
         let [_, with_new] = self.ends;
         let fabric = staged.fabric(with_new.fabric);
         let reach = pairs.reach(&fabric, steps)?;

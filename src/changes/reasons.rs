@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::arrival::KeyMove;
-use super::arriving::Arriving;
+use super::cluster_transition::{ClusterTransition, ClusterTransitions};
+use super::forgotten_sessions::rewrites;
 use super::grade::{Grade, PathReason, PeerReason, Reason};
-use super::passage::{Passage, Passages};
 use super::path_change::{EndedPaths, PathChange, PathCounts};
 use super::paths::PathProof;
-use super::pause::rewrites;
 use super::peer_change::{ChangedPeer, Difference, PeerChange};
+use super::rollout_states::KeyMove;
+use super::rollout_tables::RolloutTables;
 use super::target::TargetChange;
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{Fabric, Holding, SiteId, SitePair};
@@ -27,7 +27,7 @@ impl TargetChange {
     /// Finds the reasons, the worst first.
     pub(super) fn judge(
         &mut self,
-        passage: Option<&Passage>,
+        transition: Option<&ClusterTransition>,
         paths: &[PathChange],
         is_unproven: bool,
     ) {
@@ -45,9 +45,9 @@ impl TargetChange {
             Reason::AllPathsLost(cluster) => !is_emptied && !self.sources_gone.contains(cluster),
             _ => true,
         }));
-        if let Some(passage) = passage {
-            reasons.extend(of_arriving(&passage.arriving));
-            reasons.extend(unapplied(passage, &self.peers));
+        if let Some(transition) = transition {
+            reasons.extend(of_rollout(&transition.rollout));
+            reasons.extend(unapplied(transition, &self.peers));
         }
         reasons.extend(
             (!self.pausing.is_empty()).then_some(Reason::Pause { nodes: self.pausing.len() }),
@@ -185,22 +185,22 @@ fn of_paths(cluster: &ClusterName, paths: &[PathChange]) -> Vec<Reason> {
 }
 
 /// Finds the reasons in the orders in which Peers can arrive.
-fn of_arriving(arriving: &Arriving) -> Vec<Reason> {
-    let lost = arriving.key_moves.iter().flat_map(|it: &KeyMove| &it.lost);
+fn of_rollout(tables: &RolloutTables) -> Vec<Reason> {
+    let lost = tables.key_moves.iter().flat_map(|it: &KeyMove| &it.lost);
     let lost: BTreeSet<&String> = lost.collect();
     let names = |names: BTreeSet<&String>| names.into_iter().cloned().collect::<Vec<String>>();
     let mut reasons = Vec::new();
     if !lost.is_empty() {
         reasons.push(Reason::KeysLost(names(lost)));
     }
-    if !arriving.unproven.is_empty() {
-        reasons.push(Reason::Unproven(names(arriving.unproven.iter().collect())));
+    if !tables.unproven.is_empty() {
+        reasons.push(Reason::Unproven(names(tables.unproven.iter().collect())));
     }
     reasons
 }
 
 /// Finds changes that Kilo's comparison of configurations never sees, in either version.
-fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
+fn unapplied(transition: &ClusterTransition, changes: &[PeerChange]) -> Option<Reason> {
     let is_altered = |name: &String| {
         // They are in the order of names.
         let start = changes.partition_point(|it| it.peer.name < *name);
@@ -209,7 +209,7 @@ fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
         differences.any(|it| !matches!(it, Difference::Keepalive { .. }))
     };
     let (mut peers, mut because_of) = (BTreeSet::new(), BTreeSet::new());
-    for site in [&passage.peers.now, &passage.peers.after] {
+    for site in [&transition.peers.now, &transition.peers.after] {
         let Some(found) = site.model.unapplied() else {
             continue;
         };
@@ -231,17 +231,17 @@ fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
 /// Returns the clusters with which one has no path any more, each pair in both directions: their nodes have new keys, and
 /// no path works with these. Without the snapshots of the old version, the paths with the old keys count as working.
 pub(super) fn cut_off(
-    passages: &Passages,
+    transitions: &ClusterTransitions,
     after: &Fabric,
     proof: &PathProof,
 ) -> BTreeSet<(SiteId, SiteId)> {
     let mut cut: BTreeSet<(SiteId, SiteId)> = BTreeSet::new();
-    for (target, passage) in passages.0.numbered() {
-        for pair in &passage.peers.pairs {
+    for (target, transition) in transitions.0.numbered() {
+        for pair in &transition.peers.pairs {
             let Pair::Changed { before, after: is } = *pair else {
                 continue;
             };
-            let old = &passage.peers.now.model.peers[before].applied.spec;
+            let old = &transition.peers.now.model.peers[before].applied.spec;
             let is_unknown = |it: &[u8; 32]| after.holders(it).is_empty();
             let had_other_key = old.as_ref().is_ok_and(|it| is_unknown(&it.key));
             if let (true, Holding::One(at)) = (had_other_key, after.holding(target, is)) {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::arrival::KeyMove;
 use super::carrier_move::{CarrierMove, is_proved, lost_ranges};
 use super::cause::PeerCounts;
+use super::cluster_transition::{ClusterTransition, ClusterTransitions};
 use super::clusters::Counterparts;
+use super::forgotten_sessions::{ForgottenAddresses, pausing};
 use super::grade::{Grade, Reason};
-use super::passage::{Passage, Passages};
-use super::pause::{ForgottenAddresses, pausing};
 use super::peer_change::{DescribedPeers, PeerChange, PeerChangeKind};
+use super::rollout_states::KeyMove;
 use super::{Delivery, Version, Versions};
 use crate::agent::applied::AppliedFile;
 use crate::agent::comparison::Pair;
@@ -102,19 +102,19 @@ struct KnownPeers<'v, 'a> {
 pub(super) fn changes(
     versions: Versions<&Version, &Version>,
     counterparts: &Counterparts,
-    passages: &Passages,
+    transitions: &ClusterTransitions,
     delivery: &Delivery,
 ) -> Vec<TargetChange> {
     let fabrics = versions.fabrics();
     let sites: Vec<SiteId> = fabrics.after.sites.ids().collect();
     let sites = sites.into_par_iter();
     let changed = sites.map_init(KnownPeers::default, |known, number| {
-        let passage = &passages.0[number];
-        if !passage.has_new_peers {
+        let transition = &transitions.0[number];
+        if !transition.has_new_peers {
             return None;
         }
         let sites = Versions::new(counterparts.before(number), Some(number));
-        let differences = passage.peers.pairs.iter().copied();
+        let differences = transition.peers.pairs.iter().copied();
         let described = &mut known.described;
         let change = TargetChange::find(sites, fabrics, differences, counterparts, described)?;
         let lost = lost_ranges(&change.peers, fabrics.after, number);
@@ -127,12 +127,12 @@ pub(super) fn changes(
         Some(TargetChange {
             lost_ranges: lost,
             unproved_ranges: unproved,
-            pausing: pausing(passage, &change.peers),
-            forgotten: ForgottenAddresses::find(number, passage, &change.peers, fabrics.after),
-            key_moves: passage.arriving.key_moves.clone(),
-            carriers: CarrierMove::find(passage, fabrics, counterparts),
+            pausing: pausing(transition, &change.peers),
+            forgotten: ForgottenAddresses::find(number, transition, &change.peers, fabrics.after),
+            key_moves: transition.rollout.key_moves.clone(),
+            carriers: CarrierMove::find(transition, fabrics, counterparts),
             load: (!change.cluster.is_external())
-                .then(|| LoadChange::new(passage, delivery.capacity, &mut known.bundles)),
+                .then(|| LoadChange::new(transition, delivery.capacity, &mut known.bundles)),
             ..change
         })
     });
@@ -327,13 +327,13 @@ fn find_renamed(changes: &mut [PeerChange], old: Option<&Site>, new: Option<&Sit
 }
 
 /// Returns a target's cluster on its way.
-pub(super) fn passage<'p, 's>(
+pub(super) fn transition<'p, 's>(
     target: &TargetChange,
     after: &Fabric,
-    passages: &'p Passages<'s>,
-) -> Option<(SiteId, &'p Passage<'s>)> {
+    transitions: &'p ClusterTransitions<'s>,
+) -> Option<(SiteId, &'p ClusterTransition<'s>)> {
     let site = after.site_named(target.cluster.as_str())?;
-    Some((site, &passages.0[site]))
+    Some((site, &transitions.0[site]))
 }
 
 /// The load of a target, before and after.
@@ -350,12 +350,12 @@ pub struct LoadChange {
 impl LoadChange {
     /// Estimates the load of a target.
     pub(super) fn new<'s>(
-        passage: &Passage<'s>,
+        transition: &ClusterTransition<'s>,
         capacity: &Capacity,
         known: &mut KnownBundles<'s>,
     ) -> Self {
-        let (old, new) = (&passage.peers.now.model, &passage.peers.after.model);
-        let delta = PeerDelta::count(old, new, passage.peers.pairs.iter().copied());
+        let (old, new) = (&transition.peers.now.model, &transition.peers.after.model);
+        let delta = PeerDelta::count(old, new, transition.peers.pairs.iter().copied());
         let load = Load::count_knowing(new, None, known);
         Self {
             before: estimates(&Load::count_knowing(old, None, known), capacity),

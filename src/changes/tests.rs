@@ -106,7 +106,7 @@ fn report_with(before: &Lab, after: &Lab, engines: &Engines) -> String {
     .unwrap();
     for (from, to) in [
         (r#"ClusterName\("(\w+)"\)"#, "$1"),
-        (r#"NodeRef \{ cluster: (\w+), node: "(\w+)" \}"#, "$1/$2"),
+        (r#"NamedNode \{ cluster: (\w+), node: "(\w+)" \}"#, "$1/$2"),
         (r"Cidr\(([^)]+)\)", "$1"),
         (
             r"EndedPaths \{ paths: (.+?\}), left: \{([^}]*)\}, moved: \{([^}]*)\} \}",

@@ -53,14 +53,14 @@ impl<'a> Member<'a> {
         let membership = &self.membership;
         let claims = membership.candidates.iter().flat_map(PeerCandidate::claims);
         // Without a leader, no node carries ranges as a whole.
-        let pods = self.cluster.carried.pods.iter().copied();
+        let pods = self.cluster.anchored.pods.iter().copied();
         let whole = self.shared().chain(pods);
         claims.chain(whole.filter(|_| !membership.candidates.is_empty()))
     }
 
     /// Returns the ranges that one segment with an endpoint carries for the whole cluster.
     pub fn shared(&self) -> impl Iterator<Item = Cidr> {
-        let subnet = self.cluster.carried.subnet;
+        let subnet = self.cluster.anchored.subnet;
         self.cluster.shared.iter().copied().chain(subnet)
     }
 

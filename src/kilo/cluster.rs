@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::carried::{CarriedRanges, SegmentAddresses};
+use super::anchored_ranges::{AnchoredRanges, SegmentAddresses};
 use super::id::Nodes;
 use super::node::{KiloNode, annotation, endpoint};
 use super::node_checks::{self, NodeChecks};
@@ -42,7 +42,7 @@ pub struct Cluster<'a> {
     /// The declared ranges of the cluster as a whole.
     pub shared: Vec<Cidr>,
     /// The ranges of its nodes that anchors carry as a whole.
-    pub carried: CarriedRanges,
+    pub anchored: AnchoredRanges,
     /// The kind of address that its Kilo routes (`kilo.md` §2.5), out of those that it declares.
     pub family: Option<Family>,
     /// The network plugin and the addresses of pods that most of its nodes show.
@@ -63,7 +63,7 @@ pub struct ClusterNode<'a> {
 impl ClusterNode<'_> {
     /// Returns where the node can be dialled, as far as its snapshot shows: the endpoints in its
     /// annotations, and all its addresses on the port on which its WireGuard listens.
-    pub fn doors(&self) -> impl Iterator<Item = (IpAddr, Option<u16>)> {
+    pub fn endpoints(&self) -> impl Iterator<Item = (IpAddr, Option<u16>)> {
         let annotated =
             [annotation::FORCE_ENDPOINT, annotation::ENDPOINT, annotation::CLUSTERMESH_ENDPOINT]
                 .into_iter()
@@ -91,7 +91,7 @@ impl ClusterNode<'_> {
     /// Returns the kinds of address that its snapshot shows. It may have another one that Kilo and
     /// Kubernetes do not know of.
     pub fn families(&self) -> Families {
-        self.doors().map(|it| it.0).collect()
+        self.endpoints().map(|it| it.0).collect()
     }
 }
 
@@ -131,17 +131,17 @@ impl<'a> Cluster<'a> {
             segments,
             topology: Arc::new(topology),
             shared: Vec::new(),
-            carried: CarriedRanges::default(),
+            anchored: AnchoredRanges::default(),
             family: None,
         };
         let groups: Vec<SegmentGroup> =
             cluster.segments.formed.iter().filter_map(|segment| cluster.group(segment)).collect();
         let addresses: Vec<SegmentAddresses> = groups.iter().map(SegmentGroup::addresses).collect();
-        let carried = CarriedRanges::new(entry, &addresses);
+        let anchored = AnchoredRanges::new(entry, &addresses);
         (cluster.shared, cluster.family) = (cluster.shared(&addresses), cluster.family());
         // Only the named nodes carry these.
-        cluster.shared.retain(|it| !carried.pods.contains(it));
-        cluster.carried = carried;
+        cluster.shared.retain(|it| !anchored.pods.contains(it));
+        cluster.anchored = anchored;
         cluster
     }
 

@@ -85,7 +85,7 @@ impl Advertise {
 
     /// Returns the pod ranges that anchors carry as a whole. An entry with `allowedNetworks` does not show which
     /// of its ranges are for pods.
-    pub fn carried_pods(self, networks: &Networks) -> &[Range] {
+    pub fn anchored_pods(self, networks: &Networks) -> &[Range] {
         match networks {
             Networks::Typed { pods, .. } if self.pods == PodRanges::Declared => pods,
             Networks::Typed { .. } | Networks::Flat { .. } => &[],
@@ -100,7 +100,7 @@ impl Advertise {
     }
 
     /// Returns Kilo's subnet, if an anchor carries it as a whole.
-    pub fn carried_subnet(self, networks: &Networks) -> Option<&Range> {
+    pub fn anchored_subnet(self, networks: &Networks) -> Option<&Range> {
         match networks {
             Networks::Typed { wireguard, .. } => {
                 (self.wireguard == WireguardAddresses::Carrier).then_some(wireguard)

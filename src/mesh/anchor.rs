@@ -103,8 +103,8 @@ fn ranges(
 fn is_shared(cidr: Cidr, advertise: Advertise, declared: &DeclaredNetworks) -> bool {
     let mut ranges: Box<dyn Iterator<Item = &Range>> = match &declared.networks {
         Some(networks @ Networks::Typed { services, additional, .. }) => {
-            let carried = advertise.carried_pods(networks).iter();
-            let carried = carried.chain(advertise.carried_subnet(networks));
+            let carried = advertise.anchored_pods(networks).iter();
+            let carried = carried.chain(advertise.anchored_subnet(networks));
             Box::new(services.iter().chain(additional).chain(carried))
         }
         Some(Networks::Flat { .. }) | None => Box::new(declared.ranges.iter()),

@@ -18,8 +18,7 @@ use super::networks::{self, DeclaredNetworks};
 use super::raw::RawCluster;
 use super::{
     Advertise, Anchor, DEFAULT_PORT, EndpointSource, Entry, PodSource, Range, SecretKeyRef, State,
-    Underlay,
-    selector,
+    Underlay, selector,
 };
 use super::{anchor, fields, underlay};
 

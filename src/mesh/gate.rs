@@ -8,7 +8,7 @@ use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::name::MeshName;
 use crate::place::{Place, Pointer};
 
-use super::carried;
+use super::anchored_ranges;
 use super::defaults::MeshDefaults;
 use super::entry::{self, Draft};
 use super::mistakes::name_or_finding;
@@ -48,7 +48,7 @@ pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Mistakes)
         .map(|(index, it)| entry::draft(it, &defaults, clusters_place.index(index), findings))
         .collect();
     for draft in &drafts {
-        carried::check(draft, findings);
+        anchored_ranges::check(draft, findings);
     }
     unique_names(&drafts, findings);
     one_local(&drafts, findings);

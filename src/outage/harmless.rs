@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::lost_nodes::LostNodes;
-use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId, Sites};
+use crate::agent::fabric::{Fabric, NodeRef, Owner, Site, SiteId, Sites};
 use crate::agent::model::Tunnel;
 use crate::kilo::id::{NodeId, SegmentId};
 use crate::kilo::node::KiloNode;
@@ -21,7 +21,7 @@ pub(super) struct HarmlessLosses<'f, 'a> {
     fabric: &'f Fabric<'a>,
     clusters: Sites<ClusterFacts>,
     /// The nodes through which any Peer leads to a range that their cluster declares as a whole.
-    carriers: BTreeSet<At>,
+    carriers: BTreeSet<NodeRef>,
 }
 
 /// The facts about a cluster.
@@ -54,7 +54,7 @@ impl<'f, 'a> HarmlessLosses<'f, 'a> {
         let facts = &self.clusters[number];
         let site = self.fabric.site(number);
         let is_passed = |node: NodeId| {
-            let at = At { site: number, node };
+            let at = NodeRef { site: number, node };
             self.carriers.contains(&at) || !are_ranges_alone(site, node)
         };
         let mut counted = lost.iter().filter(|it| site.segment(**it).is_some());
@@ -155,12 +155,12 @@ fn are_ranges_alone(site: &Site, node: NodeId) -> bool {
 }
 
 /// Returns the nodes that have the key of a Peer with addresses of a range that their cluster declares as a whole.
-fn carriers(fabric: &Fabric) -> BTreeSet<At> {
+fn carriers(fabric: &Fabric) -> BTreeSet<NodeRef> {
     let peers = fabric.contents().flat_map(|it| &it.peers);
     let specs = peers.filter_map(|it| it.spec.as_ref().ok());
     let mut carriers = BTreeSet::new();
     for spec in specs {
-        let is_carrier = |at: &&At| {
+        let is_carrier = |at: &&NodeRef| {
             let site = fabric.site(at.site);
             let mut ranges = spec.allowed_ips.iter();
             ranges.any(|it| has_part_of_all(site, it.interface.network))

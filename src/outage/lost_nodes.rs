@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::agent::fabric::{At, Fabric, SiteId};
+use crate::agent::fabric::{Fabric, NodeRef, SiteId};
 use crate::kilo::id::NodeId;
 
 /// Nodes that Kilo does not count any more.
@@ -16,13 +16,13 @@ impl LostNodes {
     }
 
     /// Returns the nodes.
-    pub fn nodes(&self) -> impl Iterator<Item = At> {
+    pub fn nodes(&self) -> impl Iterator<Item = NodeRef> {
         let by_site = self.by_site();
-        by_site.flat_map(|(site, nodes)| nodes.iter().map(move |&node| At { site, node }))
+        by_site.flat_map(|(site, nodes)| nodes.iter().map(move |&node| NodeRef { site, node }))
     }
 
     /// Returns whether a node is one of them.
-    pub fn contain(&self, at: At) -> bool {
+    pub fn contain(&self, at: NodeRef) -> bool {
         let nodes = self.0.get(&at.site);
         nodes.is_some_and(|it| it.contains(&at.node))
     }
@@ -36,7 +36,7 @@ impl LostNodes {
     pub fn are_all_of(&self, fabric: &Fabric, site: SiteId) -> bool {
         let nodes = fabric.site(site).model.topology.nodes.numbered();
         let mut counted = nodes.filter(|it| it.1.segment.is_some());
-        self.touch(site) && counted.all(|(node, _)| self.contain(At { site, node }))
+        self.touch(site) && counted.all(|(node, _)| self.contain(NodeRef { site, node }))
     }
 
     /// Returns whether nothing is lost.
@@ -45,17 +45,17 @@ impl LostNodes {
     }
 }
 
-impl FromIterator<At> for LostNodes {
-    fn from_iter<I: IntoIterator<Item = At>>(nodes: I) -> Self {
+impl FromIterator<NodeRef> for LostNodes {
+    fn from_iter<I: IntoIterator<Item = NodeRef>>(nodes: I) -> Self {
         let mut lost = Self::default();
         lost.extend(nodes);
         lost
     }
 }
 
-impl Extend<At> for LostNodes {
-    fn extend<I: IntoIterator<Item = At>>(&mut self, nodes: I) {
-        for At { site, node } in nodes {
+impl Extend<NodeRef> for LostNodes {
+    fn extend<I: IntoIterator<Item = NodeRef>>(&mut self, nodes: I) {
+        for NodeRef { site, node } in nodes {
             self.0.entry(site).or_default().insert(node);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::lost_nodes::LostNodes;
-use crate::agent::fabric::{At, Fabric, SiteId};
+use crate::agent::fabric::{Fabric, NodeRef, SiteId};
 use crate::kilo::id::NodeId;
 use crate::net::Cidr;
 
@@ -11,7 +11,7 @@ use crate::net::Cidr;
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum FleetPart {
     /// A node.
-    Node(At),
+    Node(NodeRef),
     /// The nodes of a cluster in one location.
     Location(SiteId, String),
     /// A cluster.
@@ -26,7 +26,7 @@ impl FleetPart {
     pub fn nodes(&self, fabric: &Fabric) -> LostNodes {
         let all_of = |site: SiteId| {
             let nodes = fabric.site(site).reading.nodes.ids();
-            nodes.map(move |node| At { site, node })
+            nodes.map(move |node| NodeRef { site, node })
         };
         match self {
             Self::Node(at) => LostNodes::from_iter([*at]),
@@ -36,10 +36,10 @@ impl FleetPart {
             Self::Cluster(site) => all_of(*site).collect(),
             Self::Range(range) => {
                 let sites = fabric.sites.ids().flat_map(all_of);
-                let is_inside = |at: &At| {
+                let is_inside = |at: &NodeRef| {
                     let node = &fabric.site(at.site).reading.nodes[at.node];
-                    let mut doors = node.doors();
-                    doors.any(|it| range.holds(it.0))
+                    let mut endpoints = node.endpoints();
+                    endpoints.any(|it| range.holds(it.0))
                 };
                 sites.filter(is_inside).collect()
             }
@@ -68,7 +68,7 @@ pub fn single_parts(fabric: &Fabric) -> Vec<FleetPart> {
         let mut locations: BTreeMap<&str, BTreeSet<NodeId>> = BTreeMap::new();
         let mut count = 0;
         for (node, own) in counted {
-            parts.push(FleetPart::Node(At { site, node }));
+            parts.push(FleetPart::Node(NodeRef { site, node }));
             locations.entry(&own.kilo.location).or_default().insert(node);
             count += 1;
         }

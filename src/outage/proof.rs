@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use fixedbitset::FixedBitSet;
 
+use super::after_loss::snapshot_after_loss;
 use super::harmless::HarmlessLosses;
 use super::lost_nodes::LostNodes;
 use super::obstacle::OutageObstacle;
-use super::settled::settled;
-use crate::agent::fabric::{At, Fabric, SiteId, SitePair, Sites};
+use crate::agent::fabric::{Fabric, NodeRef, SiteId, SitePair, Sites};
 use crate::changes::blocks::Blocks;
 use crate::changes::path_set::PathSet;
 use crate::changes::state_proof::{KnownPaths, StateProof};
@@ -136,7 +136,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     /// # Errors
     /// As for [`OutageProof::examine`].
     pub fn prove(&self, lost: &LostNodes) -> Result<OutageResult, OutageObstacle> {
-        let snapshots = self.settled(lost)?;
+        let snapshots = self.snapshots_after_loss(lost)?;
         let versions = snapshots.iter().map(|(&number, snapshot)| {
             let site = self.fabric().site(number);
             let reading = Cluster::new(site.entry, snapshot);
@@ -173,13 +173,13 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     /// Returns the snapshots of the clusters that lose some of their nodes, once the agents of the others have
     /// converged. Of a cluster without nodes, all paths have an end that is lost; between other clusters nothing
     /// differs, since no packet passes a third one.
-    pub(super) fn settled(
+    pub(super) fn snapshots_after_loss(
         &self,
         lost: &LostNodes,
     ) -> Result<BTreeMap<SiteId, Snapshot>, OutageObstacle> {
         let fabric = self.fabric();
         let changed = lost.by_site().filter(|it| !lost.are_all_of(fabric, it.0));
-        changed.map(|(site, nodes)| Ok((site, settled(fabric, site, nodes)?))).collect()
+        changed.map(|(site, nodes)| Ok((site, snapshot_after_loss(fabric, site, nodes)?))).collect()
     }
 
     /// Returns the declared paths that work between two clusters.
@@ -238,7 +238,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     /// Returns the blocks of each cluster whose owners are not lost. A range of a whole cluster is lost with its last node.
     pub(super) fn left(&self, lost: &LostNodes) -> Sites<FixedBitSet> {
         self.fabric().sites.map_ids(|site| {
-            let is_lost = |it: NodeId| lost.contain(At { site, node: it });
+            let is_lost = |it: NodeId| lost.contain(NodeRef { site, node: it });
             let is_gone = lost.are_all_of(self.fabric(), site);
             self.blocks[site].of(|it| !it.owner.node().map_or(is_gone, is_lost))
         })

@@ -7,7 +7,7 @@ use super::lost_nodes::LostNodes;
 use super::obstacle::OutageObstacle;
 use super::proof::{LostPaths, OutageProof};
 use crate::agent::applied::AppliedFile;
-use crate::agent::fabric::{At, Fabric, Site, SitePair};
+use crate::agent::fabric::{Fabric, NodeRef, Site, SitePair};
 use crate::changes::state_proof::{KnownPaths, StateProof};
 use crate::name::ClusterName;
 use crate::proof::reach::Reach;
@@ -54,14 +54,14 @@ impl OutageProof<'_, '_, '_, '_> {
         &self,
         lost: &LostNodes,
     ) -> Result<BTreeMap<ClusterName, Snapshot>, OutageObstacle> {
-        let mut settled = self.settled(lost)?;
+        let mut after_loss = self.snapshots_after_loss(lost)?;
         let snapshots = lost.by_site().map(|(site, _)| {
             let it = self.fabric().site(site);
-            let snapshot = settled.remove(&site);
+            let snapshot = after_loss.remove(&site);
             let mut snapshot = snapshot.unwrap_or_else(|| it.snapshot.clone());
             let nodes = std::mem::take(&mut snapshot.nodes).into_iter();
             let numbered = nodes.zip(it.reading.nodes.ids());
-            let left = numbered.filter(|it| !lost.contain(At { site, node: it.1 }));
+            let left = numbered.filter(|it| !lost.contain(NodeRef { site, node: it.1 }));
             snapshot.nodes = left.map(|it| it.0).collect();
             (it.cluster.clone(), snapshot)
         });
@@ -78,7 +78,7 @@ impl OutageProof<'_, '_, '_, '_> {
         lost: &LostNodes,
         files: impl Fn(&ClusterName) -> &'p [AppliedFile],
     ) -> Result<u64, OutageObstacle> {
-        let snapshots = self.settled(lost)?;
+        let snapshots = self.snapshots_after_loss(lost)?;
         let fabric = self.fabric();
         let sites = fabric.in_order_of_rank().map(|number| {
             let it = &fabric.sites[number];

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use thiserror::Error;
 
 use super::part::FleetPart;
-use crate::agent::fabric::{At, Fabric, SiteId};
+use crate::agent::fabric::{Fabric, NodeRef, SiteId};
 use crate::diagnostic::Quoted;
 use crate::document::nearest;
 use crate::net::Cidr;
@@ -65,7 +65,7 @@ impl FleetPart {
         let names = it.reading.nodes.iter().map(|it| it.node.name.as_str());
         let node = it.node_named(name);
         let node = node.ok_or_else(|| missing(it.cluster.as_str(), ("node", name), names));
-        Ok(Self::Node(At { site, node: node? }))
+        Ok(Self::Node(NodeRef { site, node: node? }))
     }
 
     fn location(name: &str, site: SiteId, fabric: &Fabric) -> Result<Self, SelectionError> {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::obstacle::OutageObstacle;
 use super::part::{FleetPart, single_parts};
 use super::proof::{LostPaths, OutageProof, OutageResult};
-use crate::agent::fabric::{At, SitePair};
+use crate::agent::fabric::{NodeRef, SitePair};
 use crate::changes::path_set::PathSet;
 use crate::expectations::Expected;
 use crate::packet::messages::end;
@@ -29,7 +29,7 @@ pub fn survive(reach: &Reach, checks: &mut [Check], most: u64) {
 }
 
 /// The effect of the loss of a node.
-type NodeLoss = (At, Result<OutageResult, OutageObstacle>);
+type NodeLoss = (NodeRef, Result<OutageResult, OutageObstacle>);
 
 impl OutageProof<'_, '_, '_, '_> {
     /// Finds what the losses of all single nodes do that are not known to be harmless.
@@ -47,7 +47,7 @@ impl OutageProof<'_, '_, '_, '_> {
     fn survival(&self, check: &Check, losses: &[NodeLoss]) -> Survival {
         let meant = MeantBlocks::new(self.fabric(), check.expectation);
         let mut survival = Survival { partial: self.partial(&meant), ..Survival::default() };
-        let mut harmful: Vec<(At, Vec<LostPaths>)> = Vec::new();
+        let mut harmful: Vec<(NodeRef, Vec<LostPaths>)> = Vec::new();
         for (at, loss) in losses {
             match loss {
                 Ok(result) => {
@@ -106,7 +106,7 @@ impl OutageProof<'_, '_, '_, '_> {
 }
 
 /// Returns whether an expectation is about the cluster of a node.
-fn is_concerned(at: At, meant: &MeantBlocks) -> bool {
+fn is_concerned(at: NodeRef, meant: &MeantBlocks) -> bool {
     let sides = [&meant.senders, &meant.receivers];
     sides.into_iter().any(|it| !it[at.site].is_clear())
 }

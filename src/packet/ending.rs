@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::agent::fabric::At;
+use crate::agent::fabric::NodeRef;
 use crate::agent::model::TunnelClaim;
 use crate::agent::peers::PeerId;
 use crate::agent::refusal::KernelRefusal;
@@ -19,37 +19,37 @@ pub enum Ending {
     /// It never leaves its cluster, which has the destination itself.
     LocalShadow {
         /// The node that keeps it.
-        at: At,
+        at: NodeRef,
         /// The range that keeps it, where it is not a segment's.
         range: Option<Cidr>,
     },
     /// No Peer takes it.
     NoRoute {
         /// The node.
-        at: At,
+        at: NodeRef,
     },
     /// Between a leader and another node of its location, Kilo sets no route.
     NoHop {
         /// The node without the route.
-        from: At,
+        from: NodeRef,
         /// The other one.
-        to: At,
+        to: NodeRef,
     },
     /// It goes to another cluster.
     StolenBy {
         /// The node that decides.
-        at: At,
+        at: NodeRef,
         /// The Peer, or segment, that takes it.
         claim: TunnelClaim,
         /// For which range.
         range: Cidr,
         /// The node with its key, if there is one.
-        thief: Option<At>,
+        thief: Option<NodeRef>,
     },
     /// It goes to a Peer whose key no node has.
     UnknownKey {
         /// The node that decides.
-        at: At,
+        at: NodeRef,
         /// The Peer.
         claim: TunnelClaim,
         /// For which range.
@@ -58,18 +58,18 @@ pub enum Ending {
     /// The node with the key does not have the sender as a Peer.
     NotAccepted {
         /// The node that rejects it.
-        by: At,
+        by: NodeRef,
         /// The reason.
         why: Unaccepted,
     },
     /// Neither side can dial the other.
     NoInitiator {
         /// One side.
-        from: At,
+        from: NodeRef,
         /// Its Peer for the other.
         peer: PeerId,
         /// The other side.
-        to: At,
+        to: NodeRef,
         /// Its Peer for the first.
         back: PeerId,
     },
@@ -77,16 +77,16 @@ pub enum Ending {
     /// endpoint of its Peer, and that Peer does not allow this (`kilo.md` §2.9).
     Flapping {
         /// The node.
-        at: At,
+        at: NodeRef,
         /// Its Peer for the other side.
         peer: PeerId,
         /// The other side.
-        other: At,
+        other: NodeRef,
     },
     /// WireGuard's own packets would go through the tunnel that they carry.
     Loops {
         /// The node.
-        at: At,
+        at: NodeRef,
         /// Its Peer for the other side.
         peer: PeerId,
         /// The address to which it would send them: the endpoint of the Peer, or the one from which it sees
@@ -100,7 +100,7 @@ pub enum Ending {
     /// The receiver does not believe the source.
     SourceRejected {
         /// The node that rejects it.
-        by: At,
+        by: NodeRef,
         /// The owner of the source there, if any.
         owner: Option<(TunnelClaim, Cidr)>,
         /// The Peer of the sender there.
@@ -109,14 +109,14 @@ pub enum Ending {
     /// It depends on order or time.
     Ambiguous {
         /// The node.
-        at: At,
+        at: NodeRef,
         /// The assumption.
         doubt: Doubt,
     },
     /// Kilo does not count the node.
     NotReady {
         /// The node.
-        node: At,
+        node: NodeRef,
     },
 }
 
@@ -174,7 +174,7 @@ impl Ending {
     }
 
     /// Returns the node on which it ends, unless it is delivered.
-    pub fn at(&self) -> Option<At> {
+    pub fn at(&self) -> Option<NodeRef> {
         match *self {
             Self::Delivered => None,
             Self::LocalShadow { at, .. }

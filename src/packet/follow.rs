@@ -7,7 +7,7 @@ use super::hop;
 use super::missing_routes::missing;
 use super::tunnel::Tunnels;
 use super::{Doubt, Ending, Goal, Packet, Step, Way};
-use crate::agent::fabric::{At, Diversion, Fabric, Owner, Site};
+use crate::agent::fabric::{Diversion, Fabric, NodeRef, Owner, Site};
 use crate::agent::model::{RangeHolder, Tunnel, TunnelClaim};
 use crate::agent::peers::PeerId;
 use crate::kilo::id::SegmentId;
@@ -28,7 +28,7 @@ impl Fabric<'_> {
         let unready = Ending::NotReady { node: from };
         let segment = site.segment(from.node).ok_or(unready)?;
         let leader = site.leader(segment);
-        let sender = At { node: leader.node(), ..from };
+        let sender = NodeRef { node: leader.node(), ..from };
         stays(site, from, packet.destination)?;
         if sender != from {
             stays(site, sender, packet.destination)?;
@@ -55,11 +55,11 @@ impl Fabric<'_> {
     /// Lets the WireGuard of `sender` pick a Peer, and finds who has its key.
     fn select(
         &self,
-        sender: At,
+        sender: NodeRef,
         segment: SegmentId,
         packet: &Packet,
         steps: &mut Vec<Step>,
-    ) -> Result<(PeerId, At), Ending> {
+    ) -> Result<(PeerId, NodeRef), Ending> {
         let at = sender;
         let ambiguous = |doubt| Ending::Ambiguous { at, doubt };
         let site = self.site(at.site);
@@ -96,12 +96,12 @@ impl Fabric<'_> {
     fn hits(
         &self,
         goal: Goal,
-        receiver: At,
-        at: At,
+        receiver: NodeRef,
+        at: NodeRef,
         claim: TunnelClaim,
         range: Cidr,
     ) -> Result<(), Ending> {
-        let of = |at: At| self.site(at.site).segment(at.node);
+        let of = |at: NodeRef| self.site(at.site).segment(at.node);
         let is_meant = match goal {
             Goal::Node(node) => {
                 let Some(segment) = of(node) else {
@@ -120,7 +120,7 @@ impl Fabric<'_> {
 
     /// Takes the packet from the end of the tunnel to where it is meant to go: nothing there may send
     /// it on.
-    fn deliver(&self, at: At, packet: &Packet) -> Result<(), Ending> {
+    fn deliver(&self, at: NodeRef, packet: &Packet) -> Result<(), Ending> {
         let site = self.site(at.site);
         let Some(segment) = site.segment(at.node) else {
             return Err(Ending::NotReady { node: at });
@@ -162,7 +162,7 @@ impl Fabric<'_> {
         }
         Err(match claim.tunnel {
             Tunnel::Segment(other) => Ending::SourceRejected {
-                by: At { node: site.leader(other).node(), ..at },
+                by: NodeRef { node: site.leader(other).node(), ..at },
                 owner: None,
                 peer: None,
             },
@@ -171,7 +171,7 @@ impl Fabric<'_> {
     }
 
     /// Returns how a packet ends that another Peer takes at the end of the tunnel.
-    fn taken(&self, at: At, claim: TunnelClaim, range: Cidr) -> Ending {
+    fn taken(&self, at: NodeRef, claim: TunnelClaim, range: Cidr) -> Ending {
         let key = self.site(at.site).model.key(claim.tunnel);
         let thief = self.holders(&key.unwrap_or_default()).first().copied();
         Ending::StolenBy { at, claim, range, thief }
@@ -179,7 +179,7 @@ impl Fabric<'_> {
 }
 
 /// Looks whether a node has the destination beside itself, or thinks so.
-pub(crate) fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Ending> {
+pub(crate) fn stays(site: &Site, at: NodeRef, destination: IpAddr) -> Result<(), Ending> {
     let shadow = |range| Err(Ending::LocalShadow { at, range });
     if site.owner(destination) == Some(Owner::Services) {
         return shadow(None);
@@ -208,7 +208,7 @@ pub(crate) fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Endi
 /// without a tunnel.
 pub(crate) fn keeps(
     site: &Site,
-    at: At,
+    at: NodeRef,
     segment: SegmentId,
     destination: IpAddr,
 ) -> Result<(), Ending> {

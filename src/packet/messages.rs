@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use super::trace::Trace;
 use super::{Goal, rule};
-use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
-use crate::agent::model::{Tunnel, TunnelClaim, Upset};
+use crate::agent::fabric::{Fabric, NodeRef, Owner, Site, SiteId};
+use crate::agent::model::{AgentStopper, Tunnel, TunnelClaim};
 use crate::agent::peers::{ClusterPeer, PeerId};
 use crate::diagnostic::{Finding, Quoted, Severity, escaped};
 use crate::mesh::{Mesh, acceptance, are_linked, refusals, unjoined};
@@ -29,7 +29,7 @@ mod unsent;
 
 /// A range of a Peer on a node that sends to it.
 struct ChosenRange {
-    at: At,
+    at: NodeRef,
     claim: TunnelClaim,
     range: Cidr,
 }
@@ -41,14 +41,14 @@ const SHOWN: usize = 120;
 pub const DELIVERED: &str = "delivered in both directions";
 
 /// Returns what a node is called, such as `east/worker-1`, harmless to print.
-pub fn called(fabric: &Fabric, at: At) -> String {
+pub fn called(fabric: &Fabric, at: NodeRef) -> String {
     escaped(&fabric.name(at), SHOWN)
 }
 
 /// Returns a node, or the declared range around addresses of no node, with its cluster.
 pub fn end(fabric: &Fabric, site: SiteId, owner: Owner, span: Span) -> String {
     if let Some(node) = owner.node() {
-        return called(fabric, At { site, node });
+        return called(fabric, NodeRef { site, node });
     }
     let ranges = fabric.site(site).owned();
     let range = ranges.around(span).next().map(|it| ranges.at(it).0);
@@ -149,12 +149,12 @@ fn refusing_list<'m>(
 }
 
 /// Returns what leaves nothing certain on a cluster's nodes.
-fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
+fn stopper(fabric: &Fabric, at: NodeRef) -> Option<Finding> {
     let site = fabric.site(at.site);
     let name = |peer: PeerId| peer_of(fabric, at.site, peer);
     let object = |peer: PeerId| &site.model.peers[peer];
-    let (what, place, help) = match *site.model.upsets.first()? {
-        Upset::Undecodable(peer) => (
+    let (what, place, help) = match *site.model.stoppers.first()? {
+        AgentStopper::Undecodable(peer) => (
             format!(
                 "the invalid Peer {} prevents restarted agents from reading any Peer",
                 name(peer)
@@ -162,7 +162,7 @@ fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
             Some(object(peer).place()),
             "correct or delete this Peer",
         ),
-        Upset::Mapped { peer, index } => (
+        AgentStopper::Mapped { peer, index } => (
             format!(
                 "the Peer {} has an IPv4 range written as IPv6, which kernels refuse together with \
                  everything after it",
@@ -171,7 +171,7 @@ fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
             Some(object(peer).allowed_ip(index)),
             "write the range as IPv4",
         ),
-        Upset::Exhausted => (
+        AgentStopper::Exhausted => (
             "the Kilo subnet has too few addresses".to_owned(),
             None,
             "run all Kilo pods of the cluster with a wider `--subnet`",
@@ -184,10 +184,10 @@ fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
 }
 
 /// Returns the node that has the tunnels of another's segment.
-fn speaker(fabric: &Fabric, at: At) -> Option<At> {
+fn speaker(fabric: &Fabric, at: NodeRef) -> Option<NodeRef> {
     let site: &Site = fabric.site(at.site);
     let leader = site.leader(site.segment(at.node)?).node();
-    Some(At { node: leader, ..at })
+    Some(NodeRef { node: leader, ..at })
 }
 
 fn peer<'f>(fabric: &'f Fabric, site: SiteId, tunnel: Tunnel) -> Option<&'f ClusterPeer<'f>> {
@@ -208,7 +208,7 @@ pub(crate) fn tunnel(fabric: &Fabric, site: SiteId, tunnel: Tunnel) -> String {
         Tunnel::Segment(segment) => {
             let segment = &fabric.site(site).model.topology.segments[segment];
             let node = segment.leader.node();
-            let leader = called(fabric, At { site, node });
+            let leader = called(fabric, NodeRef { site, node });
             if 1 < segment.members.len() {
                 format!("the location that {leader} leads")
             } else {
@@ -218,14 +218,14 @@ pub(crate) fn tunnel(fabric: &Fabric, site: SiteId, tunnel: Tunnel) -> String {
     }
 }
 
-fn place(fabric: &Fabric, at: At, claim: TunnelClaim) -> Option<Place> {
+fn place(fabric: &Fabric, at: NodeRef, claim: TunnelClaim) -> Option<Place> {
     fabric.site(at.site).model.place(claim)
 }
 
 /// Returns the address of a packet's other end if its owner is known.
 pub fn whose(fabric: &Fabric, site: SiteId, address: IpAddr) -> String {
     let owner = fabric.site(site).owner(address);
-    let of = |node| called(fabric, At { site, node });
+    let of = |node| called(fabric, NodeRef { site, node });
     let is_host = fabric.site(site).cluster.is_external();
     let cluster = fabric.site(site).cluster.as_str();
     match owner {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::diversion::diverted_pod;
 use super::trace::Trace;
 use super::{AssumedDial, Goal, Packet, Step, Way};
-use crate::agent::fabric::{At, Diversion, Fabric, Owner, SiteId};
+use crate::agent::fabric::{Diversion, Fabric, NodeRef, Owner, SiteId};
 use crate::agent::peers::PeerId;
 use crate::kilo::pod_network::Masquerading;
 use crate::net::{Cidr, family};
@@ -31,7 +31,7 @@ pub enum Premise {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct MaskedPod {
     /// The node.
-    pub at: At,
+    pub at: NodeRef,
     /// The address with which they may arrive, if it is known.
     pub address: Option<IpAddr>,
 }
@@ -40,7 +40,7 @@ pub struct MaskedPod {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct UnshownRoute {
     /// The node that carries the range.
-    pub carrier: At,
+    pub carrier: NodeRef,
     /// The range.
     pub range: Cidr,
 }
@@ -49,9 +49,9 @@ pub struct UnshownRoute {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Unencapsulated {
     /// The leader.
-    pub leader: At,
+    pub leader: NodeRef,
     /// The node with the pods.
-    pub node: At,
+    pub node: NodeRef,
     /// The Peer.
     pub peer: PeerId,
     /// Its range.
@@ -62,9 +62,9 @@ pub struct Unencapsulated {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Distant {
     /// The node on the LAN.
-    pub node: At,
+    pub node: NodeRef,
     /// The node that carries the range.
-    pub carrier: At,
+    pub carrier: NodeRef,
     /// The range.
     pub range: Cidr,
 }
@@ -114,7 +114,7 @@ impl Fabric<'_> {
     }
 
     /// Returns the range that a packet is meant for, if it is in a network that no node shows.
-    fn unshown(&self, packet: &Packet, carrier: At) -> Option<UnshownRoute> {
+    fn unshown(&self, packet: &Packet, carrier: NodeRef) -> Option<UnshownRoute> {
         let Goal::Network(_) = packet.to else {
             return None;
         };
@@ -123,7 +123,7 @@ impl Fabric<'_> {
     }
 
     /// Returns the LAN that a packet to a pod must not take, if its leader would send it there to a Peer.
-    pub fn unencapsulated(&self, packet: &Packet, leader: At) -> Option<Unencapsulated> {
+    pub fn unencapsulated(&self, packet: &Packet, leader: NodeRef) -> Option<Unencapsulated> {
         let site = self.site(leader.site);
         let Diversion { slot, claim } = diverted_pod(site, leader.node, packet)?;
         let Goal::Node(node) = packet.to else {
@@ -138,12 +138,12 @@ impl Fabric<'_> {
     }
 
     /// Returns the range that a packet is meant for, if it arrives beside the only node on the LAN.
-    pub fn distant(&self, packet: &Packet, carrier: At) -> Option<Distant> {
+    pub fn distant(&self, packet: &Packet, carrier: NodeRef) -> Option<Distant> {
         let Goal::Network(_) = packet.to else {
             return None;
         };
         let site = self.site(carrier.site);
         let (range, node) = site.distant(carrier.node, packet.destination)?;
-        Some(Distant { node: At { node, ..carrier }, carrier, range })
+        Some(Distant { node: NodeRef { node, ..carrier }, carrier, range })
     }
 }

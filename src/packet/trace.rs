@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::{Ending, Goal, Packet, Session, Way, rule};
-use crate::agent::fabric::{At, Fabric, Owner, SiteId};
+use crate::agent::fabric::{Fabric, NodeRef, Owner, SiteId};
 use crate::diagnostic::Rule;
 use crate::kilo::id::NodeId;
 use crate::mesh::AddressClass;
@@ -51,7 +51,7 @@ impl Owner {
     pub fn goal(self, site: SiteId) -> Goal {
         match self {
             Self::Node(node) | Self::Tunnel(node) | Self::Pods(node) => {
-                Goal::Node(At { site, node })
+                Goal::Node(NodeRef { site, node })
             }
             Self::Services => Goal::Services(site),
             Self::Network | Self::Pool => Goal::Network(site),
@@ -113,7 +113,7 @@ impl Fabric<'_> {
         let goal = to.owner.goal(to.site);
         let site = from.site;
         Ok(self.exchange(Packet {
-            from: At { site, node },
+            from: NodeRef { site, node },
             source: from.address,
             to: goal,
             destination: to.address,

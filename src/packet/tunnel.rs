@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::missing_routes::missing;
 use super::{AssumedDial, Doubt, Ending, Session, Step, Unaccepted};
-use crate::agent::fabric::{At, Dials, Fabric, Site};
+use crate::agent::fabric::{Dials, Fabric, NodeRef, Site};
 use crate::agent::model::{Dial, RangeHolder, Tunnel};
 use crate::agent::peers::{PeerId, PeerStanding};
 use crate::kilo::seen::SeenAddress;
@@ -15,10 +15,10 @@ use crate::wireguard::Endpoint;
 
 /// The two ends of a tunnel before it is used.
 pub(super) struct Tunnels {
-    pub(super) sender: At,
+    pub(super) sender: NodeRef,
     /// Its Peer for the receiver.
     pub(super) peer: PeerId,
-    pub(super) receiver: At,
+    pub(super) receiver: NodeRef,
     /// Its Peer for the sender.
     pub(super) back: PeerId,
 }
@@ -26,16 +26,16 @@ pub(super) struct Tunnels {
 /// One side of a tunnel.
 struct TunnelSide {
     /// The node.
-    at: At,
+    at: NodeRef,
     /// Its Peer for the other.
     peer: PeerId,
-    other: At,
+    other: NodeRef,
 }
 
 /// Packets that are to carry a tunnel.
 struct Outward {
     /// The node that sends them.
-    at: At,
+    at: NodeRef,
     /// Its Peer for the other side.
     peer: PeerId,
     /// The address to which it sends them.
@@ -53,7 +53,12 @@ impl Tunnels {
 
 impl Fabric<'_> {
     /// Finds the receiver's Peer for the sender.
-    pub(super) fn back(&self, sender: At, peer: PeerId, by: At) -> Result<PeerId, Ending> {
+    pub(super) fn back(
+        &self,
+        sender: NodeRef,
+        peer: PeerId,
+        by: NodeRef,
+    ) -> Result<PeerId, Ending> {
         let refused = |why| Ending::NotAccepted { by, why };
         let site = self.site(by.site);
         let Some(key) = self.node(sender).kilo.key else {
@@ -81,7 +86,7 @@ impl Fabric<'_> {
         };
         let is_one = matches!(site.model.peers[back].standing, PeerStanding::Certain(_))
             && !site.model.shares_key(segment, Tunnel::Peer(back));
-        if !is_one || !site.model.upsets.is_empty() {
+        if !is_one || !site.model.stoppers.is_empty() {
             let doubt = Doubt::Peers { peers: vec![back] };
             return Err(Ending::Ambiguous { at: by, doubt });
         }
@@ -125,7 +130,7 @@ impl Fabric<'_> {
         [near, far]: &[TunnelSide; 2],
         [there, again]: [bool; 2],
         session: Session,
-    ) -> Result<(At, Option<Endpoint>), Ending> {
+    ) -> Result<(NodeRef, Option<Endpoint>), Ending> {
         let endpoint = |side: &TunnelSide| {
             let site = self.site(side.at.site);
             site.model.endpoint(Tunnel::Peer(side.peer)).cloned()
@@ -169,7 +174,7 @@ impl Fabric<'_> {
     ///
     /// # Errors
     /// Packets to that endpoint would go into a tunnel again.
-    pub fn dials(&self, from: At, peer: PeerId, to: At) -> Result<Dials, Ending> {
+    pub fn dials(&self, from: NodeRef, peer: PeerId, to: NodeRef) -> Result<Dials, Ending> {
         let site = self.site(from.site);
         let Some(segment) = site.segment(from.node) else {
             return Ok(Dials::No);
@@ -194,7 +199,7 @@ impl Fabric<'_> {
 
     /// Returns the address from which `from` sees `to`, with the range by which it routes packets for it into
     /// a tunnel; none if the address is unknown.
-    fn swallows(&self, from: At, to: At) -> Option<(IpAddr, SlotId)> {
+    fn swallows(&self, from: NodeRef, to: NodeRef) -> Option<(IpAddr, SlotId)> {
         let site = self.site(from.site);
         let seen = SeenAddress::of(&self.node(to).kilo).from(site.node(from.node).kilo.lan)?;
         let slot = site.model.carries(site.segment(from.node)?, seen)?;

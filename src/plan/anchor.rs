@@ -89,7 +89,7 @@ pub(super) fn carry(
         reasons.extend(distant_anchor(source, left, &distance, ranges));
     }
     reasons.extend(silent_anchors(left, &assigned.parts));
-    let subnet = source.cluster.carried.subnet;
+    let subnet = source.cluster.anchored.subnet;
     for &CarriedPart { carrier, range } in &assigned.parts {
         if let Some(carrier) = left.get_mut(carrier) {
             if subnet.is_some_and(|it| it.contains(range)) {

@@ -55,7 +55,7 @@ fn gives(
     let is_given = |it: Cidr| {
         view.can_route(it) && !decision.withheld.contains(&it) && !own_loops.withheld.contains(&it)
     };
-    let mut pods = source.member.cluster.carried.pods.iter().copied();
+    let mut pods = source.member.cluster.anchored.pods.iter().copied();
     candidate.claims().any(is_given)
         || pods.any(is_given)
         || is_anchor() && source.member.shared().any(is_given)

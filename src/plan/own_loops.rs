@@ -90,7 +90,7 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
 fn for_all(member: &Member) -> impl Iterator<Item = Cidr> {
     let cluster = &member.cluster;
     let is_flat = matches!(member.entry.networks, Networks::Flat { .. });
-    let named = cluster.carried.pods.iter().filter(move |_| is_flat);
+    let named = cluster.anchored.pods.iter().filter(move |_| is_flat);
     cluster.shared.iter().chain(named).copied()
 }
 
@@ -106,7 +106,7 @@ fn of_nodes(member: &Member) -> Prefixes<Option<Place>> {
                 let pods = candidate.pods.iter();
                 pods.map(|it| (*it, Some(candidate.place.clone()))).collect()
             };
-            let carried = member.cluster.carried.subnet.into_iter();
+            let carried = member.cluster.anchored.subnet.into_iter();
             let carried = carried.map(|it| (it, member.declaration(it).map(|it| it.place.clone())));
             let candidates = member.membership.candidates.iter();
             candidates.flat_map(claims).chain(carried).collect()

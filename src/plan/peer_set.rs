@@ -110,7 +110,7 @@ fn offer(source: &Member, own_loops: &OwnLoops, key: &PeerSetKey) -> SourceOffer
         })
         .collect();
     let shared = given(&mut source.shared());
-    let pools = given(&mut source.cluster.carried.pods.iter().copied());
+    let pools = given(&mut source.cluster.anchored.pods.iter().copied());
     let mut reasons = Vec::new();
     if let (Some(family), true) = (key.family, 0 < unroutable) {
         reasons.push(TargetReason::Family { family: family.other(), ranges: unroutable });

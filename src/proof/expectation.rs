@@ -34,7 +34,7 @@ pub struct Check<'e> {
     /// The number of paths of `Reach` that work only under a condition.
     pub assumed: u64,
     /// The part of its meaning that does not exist.
-    pub voids: Vec<Void>,
+    pub unmatched: Vec<MatchesNothing>,
     /// The effect of losses on its paths, if they must survive any.
     pub survival: Option<Survival>,
 }
@@ -42,7 +42,7 @@ pub struct Check<'e> {
 /// Something that an expectation means and that is not there: it may be a typo, and what is about
 /// nothing always holds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Void {
+pub enum MatchesNothing {
     /// No cluster has the name.
     Cluster {
         /// The side.
@@ -79,7 +79,7 @@ impl Check<'_> {
     pub fn holds(&self) -> bool {
         let survival = self.survival.as_ref();
         self.counterexample.is_none()
-            && self.voids.is_empty()
+            && self.unmatched.is_empty()
             && survival.is_none_or(Survival::holds)
     }
 }
@@ -121,7 +121,7 @@ pub fn check<'e>(reach: &Reach, expectations: &'e [Expectation]) -> Vec<Check<'e
 }
 
 impl Check<'_> {
-    fn look_for_voids(
+    fn look_for_unmatched(
         &mut self,
         fabric: &Fabric,
         senders: &Sites<Chosen>,
@@ -131,22 +131,23 @@ impl Check<'_> {
             let selection = side.selection(self.expectation);
             let unknown = unknown(fabric, selection, self.expectation.expected);
             if !unknown.is_empty() {
-                let voids = unknown.into_iter();
-                self.voids.extend(voids.map(|index| Void::Cluster { side, index }));
+                let unmatched = unknown.into_iter();
+                self.unmatched
+                    .extend(unmatched.map(|index| MatchesNothing::Cluster { side, index }));
                 continue;
             }
             let ranges = selection.addresses.iter().enumerate();
             let taken = TakenAddresses::new(selection, chosen);
-            let missing: Vec<Void> = ranges
+            let missing: Vec<MatchesNothing> = ranges
                 .filter(|(_, range)| !taken.meets(Span::new(**range)))
-                .map(|(index, _)| Void::Addresses { side, index })
+                .map(|(index, _)| MatchesNothing::Addresses { side, index })
                 .collect();
             if missing.is_empty() && chosen.iter().all(Chosen::is_empty) {
-                self.voids.push(Void::Nothing(side));
+                self.unmatched.push(MatchesNothing::Nothing(side));
             }
-            self.voids.extend(missing);
+            self.unmatched.extend(missing);
         }
-        if self.pairs == 0 && self.voids.is_empty() {
+        if self.pairs == 0 && self.unmatched.is_empty() {
             let meant = |chosen: &Sites<Chosen>| -> Vec<SiteId> {
                 let meant = chosen.numbered().filter(|it| !it.1.is_empty());
                 meant.map(|it| it.0).collect()
@@ -154,9 +155,11 @@ impl Check<'_> {
             let of = |chosen: &Sites<Chosen>| meant(chosen).first().copied();
             let last = |chosen: &Sites<Chosen>| meant(chosen).last().copied();
             let ends = [of(senders), last(senders), of(receivers), last(receivers)];
-            self.voids.push(match ends {
-                [Some(one), ..] if ends.iter().all(|it| *it == Some(one)) => Void::OneCluster(one),
-                _ => Void::Families,
+            self.unmatched.push(match ends {
+                [Some(one), ..] if ends.iter().all(|it| *it == Some(one)) => {
+                    MatchesNothing::OneCluster(one)
+                }
+                _ => MatchesNothing::Families,
             });
         }
     }

@@ -10,14 +10,14 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::agent::fabric::{At, Fabric, Owner, SiteId, Sites};
+use crate::agent::fabric::{Fabric, NodeRef, Owner, SiteId, Sites};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::mesh::{AddressClass, Mesh, Refusals, are_linked, refusals};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::proof::bounded_list::{BoundedList, Kinded};
 use far_end::{FarEnds, HeldPeer};
-use relay::Relay;
+use relay::RelayCluster;
 use rights::Rights;
 
 pub use breach::Breach;
@@ -61,7 +61,7 @@ pub struct Exposure {
     /// The clusters to which it passes packets of the hostile cluster on.
     ///
     /// With all clusters hostile there is one for every three clusters.
-    pub onward: BoundedList<Onward>,
+    pub relays: BoundedList<Relay>,
 }
 
 /// The two sorts of far ends of a cluster's tunnels.
@@ -121,7 +121,7 @@ pub enum OpenWay {
 
 /// The result of packets that are passed on to a cluster.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum OnwardKind {
+pub enum RelayKind {
     /// None of them gets through.
     Dropped,
     /// Some get through, and a mesh links the cluster with the hostile one.
@@ -132,7 +132,7 @@ pub enum OnwardKind {
 
 /// The result of packets of the hostile cluster that another one passes on to a third.
 #[derive(Clone, Debug)]
-pub struct Onward {
+pub struct Relay {
     /// The number of the third.
     pub site: SiteId,
     /// Whether a mesh links the third with the hostile one.
@@ -147,7 +147,7 @@ pub struct RelayedSource {
     /// The addresses.
     pub span: Span,
     /// The node of the second that passes them on.
-    pub by: At,
+    pub by: NodeRef,
     /// The claim that lets them in at the third.
     pub claim: TunnelClaim,
 }
@@ -189,14 +189,14 @@ impl Kinded for RelayedSource {
     fn kind(&self) {}
 }
 
-impl Kinded for Onward {
-    type Kind = OnwardKind;
+impl Kinded for Relay {
+    type Kind = RelayKind;
 
-    fn kind(&self) -> OnwardKind {
+    fn kind(&self) -> RelayKind {
         match (self.passages.is_empty(), self.is_linked) {
-            (true, _) => OnwardKind::Dropped,
-            (false, true) => OnwardKind::Linked,
-            (false, false) => OnwardKind::Unlinked,
+            (true, _) => RelayKind::Dropped,
+            (false, true) => RelayKind::Linked,
+            (false, false) => RelayKind::Unlinked,
         }
     }
 }
@@ -248,7 +248,7 @@ pub fn assume_hostile(
     let exposures: Vec<Vec<Option<Exposure>>> = targets
         .into_par_iter()
         .map(|target| {
-            let relay = Relay::new(fabric, &ends, target, most);
+            let relay = RelayCluster::new(fabric, &ends, target, most);
             attackers.iter().map(|it| it.exposes(&relay)).collect()
         })
         .collect();
@@ -274,7 +274,7 @@ impl<'f, 'a> Attacker<'f, 'a> {
     }
 
     /// Returns what another cluster is exposed to; nothing for the attacker itself.
-    fn exposes(&self, relay: &Relay) -> Option<Exposure> {
+    fn exposes(&self, relay: &RelayCluster) -> Option<Exposure> {
         if relay.number == self.site {
             return None;
         }
@@ -288,7 +288,7 @@ impl<'f, 'a> Attacker<'f, 'a> {
             attracted: BoundedList::new(most, []),
             is_mirrored: true,
             open: Arc::new(BoundedList::new(most, [])),
-            onward: BoundedList::new(most, []),
+            relays: BoundedList::new(most, []),
         };
         let Some(ends) = relay.ends_of(self.site) else {
             return Some(exposure);
@@ -297,7 +297,7 @@ impl<'f, 'a> Attacker<'f, 'a> {
         exposure.heard = BoundedList::new(most, ends.ends.iter().copied());
         if !holds.is_empty() {
             let attracted = self.rights.split(ends.attracted(relay.number, &holds));
-            exposure.onward = relay.onward(&self.links, ends, &holds);
+            exposure.relays = relay.relays(&self.links, ends, &holds);
             exposure.open = relay.open();
             let believed = self.rights.split(holds);
             exposure.is_mirrored = attracted == believed;

@@ -14,15 +14,15 @@ use std::sync::{Arc, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::agent::fabric::{At, Fabric, SiteId, SitePair, Sites};
+use crate::agent::fabric::{Fabric, NodeRef, SiteId, SitePair, Sites};
 use crate::mesh::AddressClass;
 use crate::net::Family;
 use crate::packet::trace::Trace;
 use crate::packet::{Packet, Session};
 use class_part::{ClassPart, CutBlock, PartPair};
+use cluster_view::ForwardingViews;
 use equivalence_class::EquivalenceClass;
 use local_addresses::LocalAddresses;
-use observer::ForwardingViews;
 use shared_views::SharedViews;
 use uncovered::{Lookup, NodeEndings};
 
@@ -30,13 +30,13 @@ pub use address_block::{AddressBlock, address_blocks};
 pub(super) use address_block::{of_nodes, pieces};
 pub(super) use class_outcome::{ClassOutcome, Endings};
 pub(super) use forwarding_view::ForwardingView;
-pub use likeness::BlockLikeness;
 pub use masqueraded::PremisedPaths;
 pub use premised::Premised;
+pub use proof_reuse::BlockLikeness;
 pub use proven::Proven;
 
 mod class_outcome;
-mod likeness;
+mod proof_reuse;
 mod uncovered;
 mod local_addresses;
 mod known_peer;
@@ -49,7 +49,7 @@ mod shared_views;
 mod equivalence_class;
 mod class_part;
 mod forwarding_view;
-mod observer;
+mod cluster_view;
 
 /// The views of all clusters of each other.
 #[derive(Clone, Debug)]
@@ -409,7 +409,7 @@ impl<'f, 'a> Reach<'f, 'a> {
         for source in &sender.pieces {
             for destination in &receiver.pieces {
                 let trace = self.fabric.exchange(Packet {
-                    from: At { site: pair.from, node },
+                    from: NodeRef { site: pair.from, node },
                     source: source.first_address(),
                     to: receiver.block.owner.goal(pair.to),
                     destination: destination.first_address(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::reach::{Counts, Proven, Reach};
-use crate::agent::fabric::{At, SiteId, SitePair, Sites};
+use crate::agent::fabric::{NodeRef, SiteId, SitePair, Sites};
 use crate::mesh::Mesh;
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
@@ -76,7 +76,7 @@ pub struct Verification {
     /// Declared pod CIDRs of nodes that take part, and that Kilo does not carry packets to.
     pub uncarried: BTreeMap<SiteId, Vec<Cidr>>,
     /// Nodes without any declared path, because Kilo ignores them or they are not selected.
-    pub apart: Vec<At>,
+    pub apart: Vec<NodeRef>,
     /// Whether no two clusters are to exchange Peers, as all others are joining or leaving.
     pub is_idle: bool,
 }
@@ -278,7 +278,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             }
             let nodes = promises.peered.numbered();
             let apart =
-                nodes.filter(|(_, is_peered)| !**is_peered).map(|(node, _)| At { site, node });
+                nodes.filter(|(_, is_peered)| !**is_peered).map(|(node, _)| NodeRef { site, node });
             verification.apart.extend(apart);
         }
         verification

@@ -7,7 +7,7 @@ use super::findings::Report;
 use super::findings::json::{WrittenPlace, place};
 use super::forms::ResultForms;
 use super::source_texts::SourceTexts;
-use crate::agent::fabric::{At, Fabric};
+use crate::agent::fabric::{Fabric, NodeRef};
 use crate::packet::messages::{self, DELIVERED};
 use crate::packet::trace::{NamedEnd, Trace};
 use crate::report::json::JsonDocument;
@@ -182,7 +182,7 @@ fn heading(fabric: &Fabric, ends: [&NamedEnd; 2]) -> Vec<String> {
         if !it.is_picked || cluster.is_external() {
             return None;
         }
-        let at = At { site, node };
+        let at = NodeRef { site, node };
         let what = if fabric.takes_part(at) {
             "the first node that takes part in the mesh"
         } else {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::gitops::{PEER_WITHOUT_ENDPOINT, twin_peers};
 use super::nodes::CONTRADICTED;
 use super::{Finding, bare};
-use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId, SitePair};
+use crate::agent::fabric::{Fabric, NodeRef, Owner, Site, SiteId, SitePair};
 use crate::agent::peers::{ClusterPeer, PeerId, Prize};
 use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::MissingSnapshot;
@@ -220,10 +220,10 @@ pub fn whose(fabric: &Fabric, site: SiteId, owner: Owner) -> String {
     let is_host = fabric.site(site).cluster.is_external();
     match owner {
         Owner::Pods(node) if !is_host => {
-            format!("pods of {}", messages::called(fabric, At { site, node }))
+            format!("pods of {}", messages::called(fabric, NodeRef { site, node }))
         }
         Owner::Pods(node) | Owner::Node(node) | Owner::Tunnel(node) => {
-            messages::called(fabric, At { site, node })
+            messages::called(fabric, NodeRef { site, node })
         }
         Owner::Services => format!("services of {name}"),
         Owner::Network | Owner::Pool => format!("ranges of {name}"),

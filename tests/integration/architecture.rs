@@ -292,7 +292,7 @@ fn only_three_files_start_programs() {
         source.contains("Command::new(")
     };
     let files: Vec<PathBuf> = files_under(&shell).into_iter().filter(starts).collect();
-    let expected = ["cluster/login.rs", "filling.rs", "git.rs"].map(|it| shell.join(it));
+    let expected = ["cluster/login.rs", "git.rs", "template_process.rs"].map(|it| shell.join(it));
     assert_eq!(files, expected);
 }
 

@@ -1,6 +1,6 @@
 //! Losses: a mesh without one of its nodes, with the Peers that were rendered before.
 
-use clustermesh::agent::fabric::{At, Fabric};
+use clustermesh::agent::fabric::{Fabric, NodeRef};
 use clustermesh::net::Cidr;
 use clustermesh::net::prefixes::Span;
 use clustermesh::outage::{LostNodes, OutageProof};
@@ -73,7 +73,7 @@ impl Loss {
         let cluster = &self.before.clusters[self.cluster];
         let lost = fabric.site_named(&cluster.name).unwrap();
         let node = fabric.site(lost).node_named(&cluster.nodes[self.node].name);
-        let lost = LostNodes::from_iter([At { site: lost, node: node.unwrap() }]);
+        let lost = LostNodes::from_iter([NodeRef { site: lost, node: node.unwrap() }]);
         let found = proof.examine(&lost).unwrap();
         let mut finder = EndFinder::new(&fabric);
         let mut results = Vec::new();

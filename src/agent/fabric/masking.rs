@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use super::{At, Fabric, Site, SiteId};
+use super::{Fabric, NodeRef, Site, SiteId};
 use crate::agent::model::Tunnel;
 use crate::kilo::id::NodeId;
 use crate::net::{Family, family};
@@ -22,7 +22,7 @@ impl Site<'_> {
 impl Fabric<'_> {
     /// Returns whether every node of `viewer` takes packets of a node's pods that arrive with this address, and has a
     /// way back to it, given that it does so for the addresses of the pods; none if packets have to be followed.
-    pub fn takes_masked(&self, at: At, viewer: SiteId, address: IpAddr) -> Option<bool> {
+    pub fn takes_masked(&self, at: NodeRef, viewer: SiteId, address: IpAddr) -> Option<bool> {
         let (home, away) = (self.site(at.site), self.site(viewer));
         let segment = home.segment(at.node)?;
         let leader = home.leader(segment).node();

@@ -27,7 +27,7 @@ pub(super) struct OwnAddresses {
     /// The addresses that nodes of a location, which reach each other without a tunnel, have in common.
     pub(super) hops: Hops,
     /// The addresses and ports at which each node is dialled.
-    pub(super) doors: Vec<(IpAddr, NodeId, Option<u16>)>,
+    pub(super) endpoints: Vec<(IpAddr, NodeId, Option<u16>)>,
 }
 
 /// The owner of an address of a cluster.
@@ -65,7 +65,7 @@ impl OwnAddresses {
             },
             outlying: OutlyingRanges::find(cluster),
             hops: Hops::find(&cluster.topology),
-            doors: doors(cluster),
+            endpoints: endpoints(cluster),
         }
     }
 }
@@ -91,7 +91,7 @@ fn owned(cluster: &Cluster) -> Prefixes<Owner> {
         }
         Networks::Flat { allowed } => {
             for range in allowed {
-                let mut for_all = cluster.shared.iter().chain(&cluster.carried.networks);
+                let mut for_all = cluster.shared.iter().chain(&cluster.anchored.networks);
                 let whose =
                     if for_all.any(|it| *it == range.cidr) { Owner::Network } else { Owner::Pool };
                 declare(std::slice::from_ref(range), whose);
@@ -113,15 +113,15 @@ fn connected(cluster: &Cluster) -> Prefixes<NodeId> {
 }
 
 /// Returns where nodes can be dialled.
-fn doors(cluster: &Cluster) -> Vec<(IpAddr, NodeId, Option<u16>)> {
+fn endpoints(cluster: &Cluster) -> Vec<(IpAddr, NodeId, Option<u16>)> {
     let nodes = cluster.nodes.numbered();
-    let mut doors: Vec<_> = nodes
+    let mut endpoints: Vec<_> = nodes
         .flat_map(|(number, node)| {
-            let doors = node.doors();
-            doors.map(move |(address, port)| (address, number, port))
+            let endpoints = node.endpoints();
+            endpoints.map(move |(address, port)| (address, number, port))
         })
         .collect();
-    doors.sort_unstable();
-    doors.dedup();
-    doors
+    endpoints.sort_unstable();
+    endpoints.dedup();
+    endpoints
 }

@@ -1,6 +1,6 @@
 //! Participation: which nodes others have a Peer for, or could have one.
 
-use super::{At, Fabric, Site};
+use super::{Fabric, NodeRef, Site};
 use crate::kilo::id::NodeId;
 use crate::kilo::node::annotation;
 use crate::kilo::topology::Leader;
@@ -11,7 +11,7 @@ use crate::wireguard::PublicKey;
 impl Fabric<'_> {
     /// Returns whether a node takes part in a mesh: a cluster has a Peer for its segment, or could
     /// have one.
-    pub fn takes_part(&self, at: At) -> bool {
+    pub fn takes_part(&self, at: NodeRef) -> bool {
         let site = self.site(at.site);
         let own = site.node(at.node);
         let leader = own.segment.map(|it| site.leader(it));

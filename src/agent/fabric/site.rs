@@ -292,7 +292,7 @@ impl<'a> Site<'a> {
 
     /// Returns whether nothing keeps its Kilo from working or its kernels from routing.
     pub fn is_undisturbed(&self) -> bool {
-        !self.has_refused_routes() && self.model.upsets.is_empty()
+        !self.has_refused_routes() && self.model.stoppers.is_empty()
     }
 
     /// Returns whether nothing in it is decided by more than the nodes that a packet passes: its Kilo works, no ranges contend,
@@ -400,8 +400,8 @@ impl<'a> Site<'a> {
     }
 
     /// Returns the addresses and ports at which each node is dialled.
-    pub(super) fn doors(&self) -> &[(IpAddr, NodeId, Option<u16>)] {
-        &self.own.doors
+    pub(super) fn endpoints(&self) -> &[(IpAddr, NodeId, Option<u16>)] {
+        &self.own.endpoints
     }
 
     /// Returns who has an address, the most particular first.

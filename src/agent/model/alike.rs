@@ -67,7 +67,7 @@ impl<'a> Model<'a> {
             topology: Arc::clone(topology),
             peers: Arc::new(AppliedPeers::like(&other.peers, files)?),
             contests: other.contests.clone(),
-            upsets: other.upsets.clone(),
+            stoppers: other.stoppers.clone(),
             tunnels: Arc::clone(&other.tunnels),
             by_key: Arc::clone(&other.by_key),
             by_range: Arc::clone(&other.by_range),

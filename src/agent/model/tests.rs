@@ -241,12 +241,12 @@ fn nodes_with_one_key_are_a_riddle_to_the_others() {
 }
 
 #[test]
-fn what_upsets_the_agents_leaves_nothing_certain() {
+fn what_stops_the_agents_leaves_nothing_certain() {
     let mapped = "m M ::ffff:10.1.0.1/128";
     let negative = "n N 10.1.0.0/24 192.0.2.9:-1\no O 10.2.0.0/24";
     for lines in [mapped, negative] {
         with(TWO, lines, |model| {
-            assert_eq!(model.upsets.len(), 1);
+            assert_eq!(model.stoppers.len(), 1);
             for slot in model.tunnels.ids() {
                 assert!(!matches!(model.holder(first(model), slot), Some(RangeHolder::Certain(_))));
             }
@@ -261,9 +261,9 @@ fn what_upsets_the_agents_leaves_nothing_certain() {
         (1..=count).map(node).collect()
     };
     // The fourth address is empty, the fifth an error.
-    with(&tiny(4), "", |model| assert_eq!(model.upsets, []));
+    with(&tiny(4), "", |model| assert_eq!(model.stoppers, []));
     with(&tiny(5), "", |model| {
-        assert_eq!(model.upsets, [Upset::Exhausted]);
+        assert_eq!(model.stoppers, [AgentStopper::Exhausted]);
     });
 }
 

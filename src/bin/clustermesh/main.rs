@@ -39,7 +39,7 @@ mod commands {
     pub(crate) mod wireguard;
     pub(crate) mod validate;
 }
-mod allowance;
+mod allowed_losses;
 mod applications;
 mod arguments;
 #[cfg(feature = "snapshot")]
@@ -50,13 +50,13 @@ mod command_groups;
 mod disk;
 mod failure;
 mod inputs;
-mod applied_files;
+mod cluster_peers;
 mod files;
-mod filling;
+mod template_process;
 mod git;
 mod guard_files;
 mod input_file;
-mod planning;
+mod checked_plan;
 mod output;
 mod outputs;
 mod printing;
@@ -90,7 +90,7 @@ impl Outcome {
 }
 
 fn main() -> ExitCode {
-    if let Some(code) = filling::worker::answer() {
+    if let Some(code) = template_process::worker::answer() {
         return code;
     }
     let cli = match arguments::parse(env::args_os()) {

@@ -15,9 +15,9 @@ use clustermesh::text::{self, CONFLICT, count, listed};
 use crate::disk::swap::Beside;
 use crate::disk::tree::RECORD;
 use crate::disk::{self, Roots};
-use crate::filling::FillProcess;
 use crate::input_file;
 use crate::settings::Settings;
+use crate::template_process::TemplateProcess;
 
 mod mirrors;
 
@@ -138,7 +138,7 @@ pub(crate) fn compare(
 /// Fills in the templates of the config.
 fn filled(facts: &FleetFacts, settings: &Settings) -> Result<TemplateTexts, Vec<Finding>> {
     let config = &settings.config;
-    let mut process = FillProcess::new(facts);
+    let mut process = TemplateProcess::new(facts);
     let base = config.join("");
     let load = |path: &str| read_template(&config.roots, &base, path);
     outputs::fill(&config.content.outputs, facts, load, |order| {

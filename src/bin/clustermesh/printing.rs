@@ -7,10 +7,10 @@ use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 use clustermesh::tree_diff::{Loss, losses_of};
 
-use crate::allowance::{self, Allowance};
+use crate::allowed_losses::{self, Allowance};
+use crate::checked_plan::{self, CheckResult, OutputCheck};
 use crate::disk::{self, Roots};
 use crate::inputs::Inputs;
-use crate::planning::{self, CheckResult, OutputCheck};
 use crate::threshold::Threshold;
 
 /// The target to print, and the losses that a person allows.
@@ -36,12 +36,12 @@ pub(crate) struct Printed<'a> {
 /// compared with the plan, if it is there, as if it were about to be written.
 ///
 /// # Errors
-/// An unknown target, or what [`planning::check`] fails with.
+/// An unknown target, or what [`checked_plan::check`] fails with.
 pub(crate) fn print<'a>(inputs: &'a Inputs, order: &PrintOrder) -> anyhow::Result<Printed<'a>> {
     let is_tree = disk::is_there(&Roots::anywhere(), &inputs.settings.rendered.value);
     let fate = is_tree.then_some(Fate::Replaced);
-    let mut checked = planning::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
-    allowance::allow_no_mesh(order.allowances, &mut checked, false);
+    let mut checked = checked_plan::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
+    allowed_losses::allow_no_mesh(order.allowances, &mut checked, false);
     let losses = losses(&checked, order)?;
     checked.add_losses(&losses, order.allowing);
     let is_wrong = !losses.is_empty() || order.threshold.fails(&checked.findings);
@@ -61,15 +61,15 @@ fn losses(checked: &CheckResult, order: &PrintOrder) -> anyhow::Result<Vec<Loss>
         return Ok(Vec::new());
     }
     let target = target(plan, order.target)?;
-    allowance::check(order.allowances, order.allowing.name(), plan, checked)?;
+    allowed_losses::check(order.allowances, order.allowing.name(), plan, checked)?;
     let tree = checked.rendered.as_ref().map(|it| (&it.on_disk, &it.changes));
     let losses = losses_of(target, plan, tree);
-    Ok(allowance::unallowed(order.allowances, losses))
+    Ok(allowed_losses::unallowed(order.allowances, losses))
 }
 
 fn target<'a>(plan: &'a Plan, name: &str) -> anyhow::Result<&'a Target> {
     plan.targets
         .iter()
         .find(|it| it.cluster.as_str() == name)
-        .ok_or_else(|| allowance::unknown_target(name, plan))
+        .ok_or_else(|| allowed_losses::unknown_target(name, plan))
 }

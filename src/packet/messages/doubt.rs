@@ -1,8 +1,8 @@
 //! Doubts in words: why it is not certain how a packet ends, and what makes it certain.
 
 use super::hop;
-use super::{called, peer_of, place, tunnel, upset};
-use crate::agent::fabric::{At, Fabric, Site};
+use super::{called, peer_of, place, stopper, tunnel};
+use crate::agent::fabric::{Fabric, NodeRef, Site};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::agent::peers::{ClusterPeer, Contest, PeerId, PeerStanding, Prize};
 use crate::agent::refusal::KernelRefusal;
@@ -17,7 +17,7 @@ use crate::text::joined;
 const LABELLED: usize = 16;
 
 /// Reports what it depends on how a packet ends.
-pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
+pub(super) fn ambiguous(fabric: &Fabric, at: NodeRef, doubt: &Doubt) -> Finding {
     let here = called(fabric, at);
     let cluster = fabric.site(at.site).cluster.as_str();
     match doubt {
@@ -44,7 +44,7 @@ pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
             Finding::new(&rule::AMBIGUOUS, message)
         }),
         Doubt::Refused(KernelRefusal::Segment { node, route }) => {
-            refused_segment(fabric, At { node: *node, ..at }, &here, route)
+            refused_segment(fabric, NodeRef { node: *node, ..at }, &here, route)
         }
         Doubt::Refused(KernelRefusal::Range { peer, index }) => {
             refused_range(&fabric.site(at.site).model.peers[*peer], *index, &here)
@@ -60,7 +60,7 @@ pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
 }
 
 /// Reports that it depends on the order of Peers which of them has a range.
-fn range_owner(fabric: &Fabric, at: At, claims: &[TunnelClaim], range: Cidr) -> Finding {
+fn range_owner(fabric: &Fabric, at: NodeRef, claims: &[TunnelClaim], range: Cidr) -> Finding {
     let here = called(fabric, at);
     let peers: Vec<PeerId> = claims.iter().filter_map(TunnelClaim::peer).collect();
     if let Some(mut cause) = cause(fabric, at, &peers) {
@@ -98,7 +98,7 @@ fn refused_range(peer: &ClusterPeer, index: usize, here: &str) -> Finding {
 }
 
 /// Reports that the kernel refuses a route to another node of the cluster itself.
-fn refused_segment(fabric: &Fabric, at: At, here: &str, route: &Route) -> Finding {
+fn refused_segment(fabric: &Fabric, at: NodeRef, here: &str, route: &Route) -> Finding {
     let gateway =
         route.gateway.or(route.source).map_or_else(String::new, |it| format!(" via {it}"));
     let message = format!(
@@ -133,10 +133,10 @@ fn refused_segment(fabric: &Fabric, at: At, here: &str, route: &Route) -> Findin
 
 /// Finds why it is not certain which of these Peers a node has: what stops every agent of the cluster,
 /// or who has the same name or key.
-fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
+fn cause(fabric: &Fabric, at: NodeRef, peers: &[PeerId]) -> Option<Finding> {
     let site = fabric.site(at.site);
-    if let Some(upset) = upset(fabric, at) {
-        return Some(upset);
+    if let Some(stopper) = stopper(fabric, at) {
+        return Some(stopper);
     }
     let contest = peers.iter().find_map(|it| match site.model.peers[*it].standing {
         PeerStanding::Contested(_, number) => Some(&site.model.contests[number]),
@@ -152,7 +152,7 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
     let message = format!(
         "the Peer {} has the key of {}, a node of the same cluster",
         peer.applied.name,
-        called(fabric, At { node, ..at })
+        called(fabric, NodeRef { node, ..at })
     );
     let finding = Finding::new(&rule::AMBIGUOUS, message);
     Some(

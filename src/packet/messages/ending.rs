@@ -5,7 +5,7 @@ use super::hop;
 use super::remedy::{FailedPacket, LEFT_OUT, Remedies};
 use super::unopened::{flapping, loops, no_initiator};
 use super::{ChosenRange, called, peer, place, speaker, tunnel};
-use crate::agent::fabric::{At, Fabric, Owner};
+use crate::agent::fabric::{Fabric, NodeRef, Owner};
 use crate::agent::model::TunnelClaim;
 use crate::agent::peers::PeerId;
 use crate::diagnostic::Finding;
@@ -43,7 +43,7 @@ pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Findi
     })
 }
 
-fn local_shadow(fabric: &Fabric, packet: &Packet, at: At, range: Option<Cidr>) -> Finding {
+fn local_shadow(fabric: &Fabric, packet: &Packet, at: NodeRef, range: Option<Cidr>) -> Finding {
     let (here, to) = (called(fabric, at), packet.destination);
     let cluster = fabric.site(at.site).cluster.as_str();
     let owner = fabric.site(at.site).owner(to);
@@ -74,7 +74,7 @@ fn local_shadow(fabric: &Fabric, packet: &Packet, at: At, range: Option<Cidr>) -
     )
 }
 
-fn no_route(failed: FailedPacket, at: At) -> Finding {
+fn no_route(failed: FailedPacket, at: NodeRef) -> Finding {
     let FailedPacket { fabric, packet, .. } = failed;
     let to = packet.destination;
     let site = fabric.site(at.site);
@@ -117,7 +117,7 @@ fn no_route(failed: FailedPacket, at: At) -> Finding {
 }
 
 /// Returns a finding about the Peers of a cluster, none of which has the destination.
-fn without_range(failed: FailedPacket, at: At) -> Finding {
+fn without_range(failed: FailedPacket, at: NodeRef) -> Finding {
     let FailedPacket { fabric, packet, .. } = failed;
     let to = packet.destination;
     let site = fabric.site(at.site);
@@ -148,7 +148,7 @@ fn without_range(failed: FailedPacket, at: At) -> Finding {
 fn stolen_by(
     failed: FailedPacket,
     &ChosenRange { at, claim, range }: &ChosenRange,
-    thief: Option<At>,
+    thief: Option<NodeRef>,
 ) -> Finding {
     let FailedPacket { fabric, packet, .. } = failed;
     let to = packet.destination;
@@ -211,7 +211,7 @@ fn unknown_key(failed: FailedPacket, &ChosenRange { at, claim, range }: &ChosenR
         .help(help.unwrap_or_else(|| failed.delivery_or(at.site, renewed)))
 }
 
-fn not_accepted(failed: FailedPacket, by: At, why: Unaccepted) -> Finding {
+fn not_accepted(failed: FailedPacket, by: NodeRef, why: Unaccepted) -> Finding {
     let FailedPacket { fabric, packet, .. } = failed;
     let here = called(fabric, by);
     let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
@@ -264,7 +264,7 @@ fn not_accepted(failed: FailedPacket, by: At, why: Unaccepted) -> Finding {
 
 fn source_rejected(
     failed: FailedPacket,
-    by: At,
+    by: NodeRef,
     owner: Option<(TunnelClaim, Cidr)>,
     back: Option<PeerId>,
 ) -> Finding {
@@ -316,7 +316,7 @@ fn source_rejected(
     }
 }
 
-fn not_ready(fabric: &Fabric, at: At) -> Finding {
+fn not_ready(fabric: &Fabric, at: NodeRef) -> Finding {
     let mut lacks = Vec::new();
     let kilo = &fabric.node(at).kilo;
     lacks.extend(kilo.stale.then_some("its agent stopped sending heartbeats"));

@@ -1,7 +1,7 @@
 //! Hops in words: what keeps a leader and another node of its location from reaching each other.
 
 use super::called;
-use crate::agent::fabric::{At, Fabric};
+use crate::agent::fabric::{Fabric, NodeRef};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::diagnostic::Finding;
 use crate::kilo::id::NodeId;
@@ -15,7 +15,7 @@ const OWN_ADDRESS: &str = "annotate each node with its own address, such as \
 const OWN_PODS: &str = "`clustermesh validate` names the node with the wrong pod CIDR";
 
 /// Reports that Kilo sets no route between two nodes of a location.
-pub(super) fn no_hop(fabric: &Fabric, from: At, to: At) -> Finding {
+pub(super) fn no_hop(fabric: &Fabric, from: NodeRef, to: NodeRef) -> Finding {
     let [here, there] = [from, to].map(|it| called(fabric, it));
     let address = fabric.node(to).kilo.internal_address();
     let address = address.map_or_else(String::new, |it| format!(" {it}"));
@@ -25,9 +25,9 @@ pub(super) fn no_hop(fabric: &Fabric, from: At, to: At) -> Finding {
 }
 
 /// Reports that several nodes have an internal address, or a pod CIDR in one location.
-pub(super) fn shared(fabric: &Fabric, at: At, nodes: &[NodeId], range: Cidr) -> Finding {
+pub(super) fn shared(fabric: &Fabric, at: NodeRef, nodes: &[NodeId], range: Cidr) -> Finding {
     let here = called(fabric, at);
-    let names = listed(nodes.iter().map(|node| called(fabric, At { node: *node, ..at })));
+    let names = listed(nodes.iter().map(|node| called(fabric, NodeRef { node: *node, ..at })));
     let (what, help) = if range.is_host() {
         (format!("internal address {}", range.first()), OWN_ADDRESS)
     } else {
@@ -40,9 +40,9 @@ pub(super) fn shared(fabric: &Fabric, at: At, nodes: &[NodeId], range: Cidr) -> 
 /// Reports that another node of the location has a narrower pod CIDR, if that is what takes a packet.
 pub(super) fn taken(
     fabric: &Fabric,
-    at: At,
+    at: NodeRef,
     (claim, range): (TunnelClaim, Cidr),
-    [thief, meant]: [At; 2],
+    [thief, meant]: [NodeRef; 2],
 ) -> Option<Finding> {
     let own = fabric.site(at.site).segment(at.node).map(Tunnel::Segment);
     let [here, thief, meant] = [at, thief, meant].map(|it| called(fabric, it));

@@ -1,7 +1,7 @@
 //! Steps: what happens to a packet, in words, and what they take for granted.
 
 use super::{called, peer_of};
-use crate::agent::fabric::{At, DialPremise, Fabric, Owner};
+use crate::agent::fabric::{DialPremise, Fabric, NodeRef, Owner};
 use crate::agent::model::Tunnel;
 use crate::diagnostic::Label;
 use crate::packet::premise::{Distant, MaskedPod, Unencapsulated};
@@ -48,7 +48,7 @@ pub fn selected(step: &Step) -> Option<Label> {
     Some(Label { place, text })
 }
 
-fn arrived(fabric: &Fabric, packet: &Packet, at: At) -> String {
+fn arrived(fabric: &Fabric, packet: &Packet, at: NodeRef) -> String {
     let (here, to) = (called(fabric, at), packet.destination);
     match packet.to {
         Goal::Services(_) => format!("{here} replaces the service address {to} with a backend"),
@@ -173,7 +173,7 @@ fn of_dial(fabric: &Fabric, &AssumedDial { premise, at, peer }: &AssumedDial) ->
     })
 }
 
-fn of_name(fabric: &Fabric, by: At, endpoint: &Endpoint) -> Option<String> {
+fn of_name(fabric: &Fabric, by: NodeRef, endpoint: &Endpoint) -> Option<String> {
     let Host::Dns(name) = &endpoint.host else {
         return None;
     };

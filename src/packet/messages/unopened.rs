@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::{ChosenRange, called, peer_of, place, tunnel};
-use crate::agent::fabric::{At, Dials, Fabric};
+use crate::agent::fabric::{Dials, Fabric, NodeRef};
 use crate::agent::model::Tunnel;
 use crate::agent::peers::PeerId;
 use crate::diagnostic::Finding;
@@ -12,7 +12,7 @@ use crate::packet::rule;
 use crate::place::Place;
 
 /// Returns why a node does not get to another one where it dials its Peer.
-fn missed(fabric: &Fabric, at: At, peer: PeerId, other: At) -> String {
+fn missed(fabric: &Fabric, at: NodeRef, peer: PeerId, other: NodeRef) -> String {
     let site = fabric.site(at.site);
     let name = peer_of(fabric, at.site, peer);
     match site.model.endpoint(Tunnel::Peer(peer)) {
@@ -33,9 +33,9 @@ fn missed(fabric: &Fabric, at: At, peer: PeerId, other: At) -> String {
 
 pub(super) fn no_initiator(
     fabric: &Fabric,
-    from: At,
+    from: NodeRef,
     peer: PeerId,
-    to: At,
+    to: NodeRef,
     back: PeerId,
 ) -> Finding {
     let there = missed(fabric, from, peer, to);
@@ -65,12 +65,12 @@ pub(super) fn no_initiator(
 }
 
 /// Returns the place of a Peer's endpoint.
-fn endpoint(fabric: &Fabric, at: At, peer: PeerId) -> Place {
+fn endpoint(fabric: &Fabric, at: NodeRef, peer: PeerId) -> Place {
     let peer = &fabric.site(at.site).model.peers[peer];
     peer.place().key("spec").key("endpoint")
 }
 
-pub(super) fn flapping(fabric: &Fabric, at: At, peer: PeerId, other: At) -> Finding {
+pub(super) fn flapping(fabric: &Fabric, at: NodeRef, peer: PeerId, other: NodeRef) -> Finding {
     let (here, there) = (called(fabric, at), called(fabric, other));
     let why = missed(fabric, at, peer, other);
     let name = peer_of(fabric, at.site, peer);
@@ -118,7 +118,7 @@ pub(super) fn loops(
     let help = match (claim.tunnel, own) {
         (Tunnel::Segment(_), Some(node)) => format!(
             "write the address of {} itself into its annotation `{}`",
-            called(fabric, At { node, ..at }),
+            called(fabric, NodeRef { node, ..at }),
             annotation::FORCE_INTERNAL_IP
         ),
         _ => "remove the range that contains the endpoint from its declaration, and render again"

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use thiserror::Error;
 
 use super::End;
-use crate::agent::fabric::{At, Fabric, Owner, SiteId};
+use crate::agent::fabric::{Fabric, NodeRef, Owner, SiteId};
 use crate::diagnostic::Quoted;
 use crate::mesh::AddressClass;
 use crate::net::prefixes::Span;
@@ -191,7 +191,7 @@ impl<'f, 'a> EndFinder<'f, 'a> {
         let node =
             node.ok_or_else(|| NoEnd::Node { cluster: cluster.to_owned(), node: rest.to_owned() })?;
         let class = class.unwrap_or(AddressClass::Pod);
-        let ends = of_node(self.fabric, At { site, node }, class).collect();
+        let ends = of_node(self.fabric, NodeRef { site, node }, class).collect();
         NamedEnd::first_of(ends).ok_or_else(|| NoEnd::NoAddress { node: text.to_owned(), class })
     }
 
@@ -252,7 +252,7 @@ fn picked(fabric: &Fabric, site: SiteId, class: AddressClass) -> Vec<End> {
     let nodes = fabric.site(site).model.topology.nodes.numbered();
     let networks = &fabric.site(site).entry.networks;
     let ends = nodes.flat_map(|(node, _)| {
-        let at = At { site, node };
+        let at = NodeRef { site, node };
         let takes_part = fabric.takes_part(at);
         let ends = of_node(fabric, at, class);
         ends.map(move |end| {
@@ -296,7 +296,7 @@ fn one_of_each_family(ends: impl Iterator<Item = End>) -> Vec<End> {
 }
 
 /// Returns the addresses of a node of a class, those that its Kilo routes first.
-fn of_node(fabric: &Fabric, at: At, class: AddressClass) -> impl Iterator<Item = End> {
+fn of_node(fabric: &Fabric, at: NodeRef, class: AddressClass) -> impl Iterator<Item = End> {
     let site = fabric.site(at.site);
     let pods = site.routed_pods(at.node).into_iter();
     let others = site.node(at.node).kilo.pods();

@@ -8,7 +8,7 @@ use by_address::ByAddress;
 use super::group::{ClassGroup, Lot};
 use super::meant::{Chosen, Meant, Stock};
 use super::{Check, ExpectationSide};
-use crate::agent::fabric::{At, Fabric, Site, SiteId, SitePair, Sites};
+use crate::agent::fabric::{Fabric, NodeRef, Site, SiteId, SitePair, Sites};
 use crate::expectations::{Expectation, Expected};
 use crate::kilo::topology::Leader;
 use crate::mesh::AddressClass;
@@ -84,7 +84,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             broken: 0,
             counterexample: None,
             assumed: 0,
-            voids: Vec::new(),
+            unmatched: Vec::new(),
             survival: None,
         };
         let (mut sent, mut taken) = (Grouped::all(&senders), Grouped::all(&receivers));
@@ -97,7 +97,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
                 }
             }
         }
-        check.look_for_voids(self.reach.fabric, &senders, &receivers);
+        check.look_for_unmatched(self.reach.fabric, &senders, &receivers);
         check
     }
 
@@ -323,7 +323,7 @@ fn traces(
 fn packet(pair: SitePair, sender: AddressBlock, receiver: AddressBlock) -> Option<Packet> {
     let node = sender.owner.node()?;
     Some(Packet {
-        from: At { site: pair.from, node },
+        from: NodeRef { site: pair.from, node },
         source: sender.span.first_address(),
         to: receiver.owner.goal(pair.to),
         destination: receiver.span.first_address(),

@@ -2,7 +2,7 @@
 
 use super::Check;
 use super::group::Lot;
-use crate::agent::fabric::{At, Fabric, Owner, SitePair};
+use crate::agent::fabric::{Fabric, NodeRef, Owner, SitePair};
 use crate::expectations::Expected;
 use crate::mesh::PodSource;
 use crate::packet::trace::Trace;
@@ -50,7 +50,7 @@ impl Check<'_> {
 
 /// Returns a packet from an address of a sender's node that arrives or may arrive.
 fn arriving(fabric: &Fabric, pair: SitePair, sender: Lot, receivers: Lot) -> Option<Trace> {
-    let at = At { site: pair.from, node: sender.first.owner.node()? };
+    let at = NodeRef { site: pair.from, node: sender.first.owner.node()? };
     let masks = fabric.site(at.site).masks(at.node, sender.first.span.family);
     let taken = masks.filter(|it| fabric.takes_masked(at, pair.to, *it) != Some(false));
     let traces = taken.map(|source| {

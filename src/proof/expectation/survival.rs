@@ -4,14 +4,14 @@ use fixedbitset::FixedBitSet;
 
 use super::ExpectationSide;
 use super::meant::{Meant, Stock};
-use crate::agent::fabric::{At, Fabric, Sites};
+use crate::agent::fabric::{Fabric, NodeRef, Sites};
 use crate::expectations::Expectation;
 
 /// The effects of losses on the paths of an expectation.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Survival {
     /// The nodes whose loss ends paths of others.
-    pub nodes: Vec<At>,
+    pub nodes: Vec<NodeRef>,
     /// The number of paths that end without the worst of them, which is the first.
     pub ended: u64,
     /// The sender and the receiver of one of these, as people call them.
@@ -19,7 +19,7 @@ pub struct Survival {
     /// Whether one of them leads to a range of a whole cluster, which has one carrier until the next render.
     pub is_carried: bool,
     /// Nodes of which it is not known.
-    pub unexamined: Vec<At>,
+    pub unexamined: Vec<NodeRef>,
     /// The number of paths of which only some addresses work without a loss, so that it is not known of them.
     pub partial: u64,
 }

@@ -1,6 +1,6 @@
 //! Breaches: the powers of a hostile cluster that go beyond the meshes.
 
-use super::{Exposure, Hold, Hostile, Onward, OnwardKind, WhoseKind};
+use super::{Exposure, Hold, Hostile, Relay, RelayKind, WhoseKind};
 use crate::proof::bounded_list::{BoundedList, Kinded as _};
 
 /// Something that a hostile cluster can do and no mesh lets it do.
@@ -17,7 +17,7 @@ pub enum Breach<'h> {
     /// A cluster sends it this many more ranges that are not meant for it.
     Captures(&'h Exposure, usize),
     /// It gets through a cluster to one that no link joins it with.
-    Passage(&'h Exposure, &'h Onward),
+    Passage(&'h Exposure, &'h Relay),
     /// It gets through a cluster to this many more that no link joins it with.
     Passages(&'h Exposure, usize),
 }
@@ -51,10 +51,10 @@ impl Hostile {
             breaches.extend(attracted.map(|hold| Breach::Capture(exposure, hold)));
             let more = more_undeclared(&exposure.attracted);
             breaches.extend((0 < more).then_some(Breach::Captures(exposure, more)));
-            let through = exposure.onward.listed().iter();
-            let through = through.filter(|it| it.kind() == OnwardKind::Unlinked);
+            let through = exposure.relays.listed().iter();
+            let through = through.filter(|it| it.kind() == RelayKind::Unlinked);
             breaches.extend(through.map(|it| Breach::Passage(exposure, it)));
-            let more = exposure.onward.more(OnwardKind::Unlinked);
+            let more = exposure.relays.more(RelayKind::Unlinked);
             breaches.extend((0 < more).then_some(Breach::Passages(exposure, more)));
         }
         breaches

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
-use crate::agent::fabric::{At, Fabric, Site, SiteId};
+use crate::agent::fabric::{Fabric, NodeRef, Site, SiteId};
 use crate::agent::model::{RangeHolder, Tunnel, TunnelClaim};
 use crate::kilo::id::SegmentId;
 use crate::kilo::topology::Leader;
@@ -142,7 +142,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
                 let ready = own.ids().filter(|it| self.site.segment(*it).is_some());
                 let nodes = ready.take(if is_alike { 1 } else { own.len() });
                 let sent = nodes.filter_map(|node| {
-                    let at = At { site: number, node };
+                    let at = NodeRef { site: number, node };
                     self.sent(at, span)
                 });
                 attracted.extend(surest(sent).map(|it| HeldPeer::new(span, it)));
@@ -152,11 +152,11 @@ impl<'f, 'a> FarEnds<'f, 'a> {
     }
 
     /// Returns by which of their claims a node sends packets for some addresses to them.
-    pub(super) fn sent(&self, from: At, span: Span) -> Option<WinningClaim> {
+    pub(super) fn sent(&self, from: NodeRef, span: Span) -> Option<WinningClaim> {
         let address = span.first_address();
         let segment = self.site.segment(from.node)?;
         let leader = self.site.leader(segment);
-        let sender = At { node: leader.node(), ..from };
+        let sender = NodeRef { node: leader.node(), ..from };
         stays(self.site, from, address).ok()?;
         stays(self.site, sender, address).ok()?;
         match keeps(self.site, sender, segment, address) {

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::far_end::{FarEnds, HeldPeer};
-use super::{Onward, OpenWay, RelayedSource};
-use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId, Sites};
+use super::{OpenWay, Relay, RelayedSource};
+use crate::agent::fabric::{Fabric, NodeRef, Owner, Site, SiteId, Sites};
 use crate::agent::model::TunnelClaim;
 use crate::net::prefixes::Span;
 use crate::proof::bounded_list::BoundedList;
 
 /// A cluster through which an attacker may get to others: what is the same for all attackers is
 /// computed once, when the first of them needs it.
-pub(super) struct Relay<'r, 'f, 'a> {
+pub(super) struct RelayCluster<'r, 'f, 'a> {
     pub(super) number: SiteId,
     /// The largest number of things of one kind in a list.
     pub(super) most: usize,
@@ -39,7 +39,7 @@ struct Third<'f, 'a> {
     taken: Vec<HeldPeer>,
 }
 
-impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
+impl<'r, 'f, 'a> RelayCluster<'r, 'f, 'a> {
     pub(super) fn new(
         fabric: &'f Fabric<'a>,
         ends: &'r Sites<BTreeMap<SiteId, FarEnds<'f, 'a>>>,
@@ -62,12 +62,12 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
 
     /// Follows packets of an attacker through it to all the rest. `links`: whether a mesh links the
     /// attacker with each of the clusters.
-    pub(super) fn onward(
+    pub(super) fn relays(
         &self,
         links: &Sites<bool>,
         ends: &FarEnds,
         believed: &[HeldPeer],
-    ) -> BoundedList<Onward> {
+    ) -> BoundedList<Relay> {
         let thirds =
             self.thirds.get_or_init(|| self.thirds()).iter().filter(|it| it.number != ends.keeper);
         let paths = thirds.map(|third| {
@@ -76,7 +76,7 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
                 let TakenSource { span, claim } = taken;
                 Some(RelayedSource { span, by, claim })
             });
-            Onward {
+            Relay {
                 site: third.number,
                 is_linked: links[third.number],
                 passages: BoundedList::new(self.most, passages),
@@ -101,7 +101,7 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
 
     /// Returns its node that has the key with which a third takes a source, if the node takes that
     /// source from the attacker itself.
-    fn carrier(&self, ends: &FarEnds, third: &Site, taken: TakenSource) -> Option<At> {
+    fn carrier(&self, ends: &FarEnds, third: &Site, taken: TakenSource) -> Option<NodeRef> {
         let key = third.model.key(taken.claim.tunnel)?;
         let slot = ends.site.model.tunnels.around(taken.span).next()?;
         self.fabric.holders(&key).iter().copied().filter(|it| it.site == self.number).find(|at| {

@@ -51,10 +51,10 @@ fn report(lab: &Lab, cluster: &str) -> String {
             writeln!(text, "  believes {}", spans(&exposure.believed)).unwrap();
             writeln!(text, "  sends {}", spans(&exposure.attracted)).unwrap();
             writeln!(text, "  opens {:?}", counted(&exposure.open)).unwrap();
-            for onward in exposure.onward.listed() {
-                let third = fabric.site(onward.site).cluster;
+            for relay in exposure.relays.listed() {
+                let third = fabric.site(relay.site).cluster;
                 let passages: Vec<String> =
-                    onward.passages.listed().iter().map(|it| it.span.to_string()).collect();
+                    relay.passages.listed().iter().map(|it| it.span.to_string()).collect();
                 writeln!(text, "  through to {third}: {passages:?}").unwrap();
             }
         }

@@ -1,6 +1,6 @@
 //! Words about expectations: what breaks them, and what they mean that is not there.
 
-use crate::agent::fabric::{At, Fabric};
+use crate::agent::fabric::{Fabric, NodeRef};
 use crate::diagnostic::{Finding, Quoted, Severity, escaped};
 use crate::document::nearest;
 use crate::expectations::{Expectation, Expected, SelectedClusters, Selection};
@@ -9,7 +9,7 @@ use crate::packet::Step;
 use crate::packet::messages::{called, verdict, whose};
 use crate::packet::trace::Trace;
 use crate::place::Place;
-use crate::proof::expectation::{Check, ExpectationSide, Survival, Void};
+use crate::proof::expectation::{Check, ExpectationSide, MatchesNothing, Survival};
 use crate::proof::rule;
 use crate::text::{self, listed};
 
@@ -24,10 +24,11 @@ pub fn name(expectation: &Expectation) -> String {
 /// Returns what is wrong with an expectation, each at its own place and at those that are
 /// responsible; nothing where it holds.
 pub fn findings(fabric: &Fabric, check: &Check) -> Vec<Finding> {
-    let voids = check.voids.iter().map(|void| empty(fabric, check.expectation, *void));
+    let unmatched =
+        check.unmatched.iter().map(|unmatched| empty(fabric, check.expectation, *unmatched));
     let lost = check.survival.iter().flat_map(|it| losses(fabric, check, it));
     let failure = failure(fabric, check).into_iter();
-    failure.chain(voids).chain(lost).chain(assumed(check)).collect()
+    failure.chain(unmatched).chain(lost).chain(assumed(check)).collect()
 }
 
 /// Returns the warning about paths that work only under a condition.
@@ -51,7 +52,7 @@ const LISTED: usize = 3;
 fn losses(fabric: &Fabric, check: &Check, survival: &Survival) -> Vec<Finding> {
     let name = name(check.expectation);
     let place = check.expectation.place.key("survives");
-    let nodes = |nodes: &[At]| text::first(LISTED, nodes.iter().map(|it| called(fabric, *it)));
+    let nodes = |nodes: &[NodeRef]| text::first(LISTED, nodes.iter().map(|it| called(fabric, *it)));
     let mut findings = Vec::new();
     if let ([worst, others @ ..], Some([from, to])) = (&*survival.nodes, &survival.example) {
         let more = match others {
@@ -169,16 +170,16 @@ fn passed(trace: &Trace) -> Vec<(Place, &'static str)> {
         .collect()
 }
 
-fn empty(fabric: &Fabric, expectation: &Expectation, void: Void) -> Finding {
+fn empty(fabric: &Fabric, expectation: &Expectation, unmatched: MatchesNothing) -> Finding {
     let name = name(expectation);
-    match void {
-        Void::Cluster { side, index } => {
+    match unmatched {
+        MatchesNothing::Cluster { side, index } => {
             no_cluster(fabric, &name, side.selection(expectation), index)
         }
-        Void::Addresses { side, index } => {
+        MatchesNothing::Addresses { side, index } => {
             no_address(fabric, &name, (side, side.selection(expectation)), index)
         }
-        Void::Nothing(side) => Finding::new(
+        MatchesNothing::Nothing(side) => Finding::new(
             &rule::EMPTY_EXPECTATION,
             format!(
                 "{name}: {} selects nothing: no matching {}",
@@ -188,13 +189,13 @@ fn empty(fabric: &Fabric, expectation: &Expectation, void: Void) -> Finding {
         )
         .at(Some(side.selection(expectation).place.clone()), "selects nothing")
         .help("correct the selection: an expectation that matches nothing checks nothing"),
-        Void::OneCluster(site) => {
+        MatchesNothing::OneCluster(site) => {
             let cluster = fabric.site(site).cluster.as_str();
             Finding::new(&rule::EMPTY_EXPECTATION, format!("{name}: both sides are in {cluster}"))
                 .at(Some(expectation.place.clone()), "both sides in one cluster")
                 .help("choose two clusters: clustermesh does not check traffic within a cluster")
         }
-        Void::Families => Finding::new(
+        MatchesNothing::Families => Finding::new(
             &rule::EMPTY_EXPECTATION,
             format!("{name}: one side has IPv4 addresses only, and the other IPv6"),
         )

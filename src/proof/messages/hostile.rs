@@ -8,7 +8,7 @@ use crate::diagnostic::Finding;
 use crate::mesh::{acceptance, at_policies, refusing};
 use crate::packet::messages::{called, tunnel, whose};
 use crate::place::Place;
-use crate::proof::hostile::{Breach, Exposure, Hold, Hostile, Onward, Whose};
+use crate::proof::hostile::{Breach, Exposure, Hold, Hostile, Relay, Whose};
 use crate::proof::rule;
 use crate::text::{count, first_of, listed};
 
@@ -36,8 +36,8 @@ pub fn findings(fabric: &Fabric, hostile: &Hostile) -> Vec<Finding> {
                 (exposure.site, impersonations(fabric, hostile, more))
             }
             Breach::Captures(exposure, more) => (exposure.site, captures(fabric, hostile, more)),
-            Breach::Passage(exposure, onward) => {
-                (onward.site, passage(fabric, hostile, exposure, onward))
+            Breach::Passage(exposure, relay) => {
+                (relay.site, passage(fabric, hostile, exposure, relay))
             }
             Breach::Passages(exposure, more) => {
                 (exposure.site, passages(fabric, hostile, exposure, more))
@@ -163,22 +163,21 @@ impl RangeOfOthers<'_> {
     }
 }
 
-fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onward) -> Finding {
+fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, relay: &Relay) -> Finding {
     let other = cluster(fabric, hostile.site);
     let second = cluster(fabric, exposure.site);
-    let spans: Vec<String> =
-        onward.passages.listed().iter().map(|it| it.span.to_string()).collect();
+    let spans: Vec<String> = relay.passages.listed().iter().map(|it| it.span.to_string()).collect();
     let finding = Finding::new(
         &rule::BROKEN_ISOLATION,
         format!(
             "{other} can get in through {second} although no mesh allows it: sources accepted from \
              {second}: {}",
-            first_of(NAMED, &spans, onward.passages.unlisted())
+            first_of(NAMED, &spans, relay.passages.unlisted())
         ),
     );
-    let passages = onward.passages.listed().iter();
+    let passages = relay.passages.listed().iter();
     let places: BTreeSet<Place> =
-        passages.filter_map(|it| place(fabric, onward.site, it.claim)).collect();
+        passages.filter_map(|it| place(fabric, relay.site, it.claim)).collect();
     places
         .into_iter()
         .take(NAMED)

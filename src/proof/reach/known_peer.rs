@@ -1,6 +1,6 @@
 //! Known Peers: what a cluster knows of each of its Peers, for every packet alike.
 
-use crate::agent::fabric::{At, Fabric, Holding, Secret, SiteId};
+use crate::agent::fabric::{Fabric, Holding, NodeRef, Secret, SiteId};
 use crate::agent::model::{Dial, Tunnel};
 use crate::agent::peers::{ContestId, PeerId, PeerStanding};
 use crate::net::prefixes::SlotId;
@@ -56,7 +56,7 @@ impl KnownPeer {
 impl PeerLink {
     /// Returns the tunnel through a Peer with a node that has its key, and whether it is the same for
     /// all nodes of the cluster.
-    pub(super) fn find(fabric: &Fabric, number: SiteId, peer: PeerId, at: At) -> (Self, bool) {
+    pub(super) fn find(fabric: &Fabric, number: SiteId, peer: PeerId, at: NodeRef) -> (Self, bool) {
         let site = fabric.site(number);
         let tunnel = Tunnel::Peer(peer);
         let share = site.model.share(peer);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::address_block::AddressBlock;
 use super::premised::parties;
 use super::{ClassFate, ClassVerdict, Premised, Reach};
-use crate::agent::fabric::{At, Owner, SiteId, SitePair};
+use crate::agent::fabric::{NodeRef, Owner, SiteId, SitePair};
 use crate::kilo::pod_network::Masquerading;
 use crate::mesh::AddressClass;
 use crate::packet::premise::{MaskedPod, Premise};
@@ -95,14 +95,14 @@ impl Reach<'_, '_> {
 
     /// Returns the premise about the source of a sender's packets.
     pub(super) fn masked_pod(&self, pair: SitePair, sender: &AddressBlock) -> Option<Premise> {
-        let at = At { site: pair.from, node: sender.owner.node()? };
+        let at = NodeRef { site: pair.from, node: sender.owner.node()? };
         let address = self.mask(pair, sender).map(|it| it.1);
         Some(Premise::Masqueraded(MaskedPod { at, address }))
     }
 
     /// Returns the node of a sender, and the address with which its packets may arrive.
-    fn mask(&self, pair: SitePair, sender: &AddressBlock) -> Option<(At, IpAddr)> {
-        let at = At { site: pair.from, node: sender.owner.node()? };
+    fn mask(&self, pair: SitePair, sender: &AddressBlock) -> Option<(NodeRef, IpAddr)> {
+        let at = NodeRef { site: pair.from, node: sender.owner.node()? };
         let address = self.fabric.site(at.site).masks(at.node, sender.span.family).next()?;
         Some((at, address))
     }

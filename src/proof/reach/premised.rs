@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Reach;
 use super::address_block::{AddressBlock, pieces};
-use crate::agent::fabric::{At, DialPremise, Fabric, SiteId, SitePair};
+use crate::agent::fabric::{DialPremise, Fabric, NodeRef, SiteId, SitePair};
 use crate::agent::model::Tunnel;
 use crate::kilo::id::NodeId;
 use crate::kilo::pod_network::Masquerading;
@@ -60,7 +60,7 @@ pub(super) enum FoundPremise<'a> {
     /// Neither, or not at this place.
     Nowhere,
     /// Behind a name, or at an address of this kind.
-    At {
+    Place {
         family: Option<Family>,
         /// The condition under which it is that of the node.
         premise: Option<DialPremise>,
@@ -151,7 +151,7 @@ impl Reach<'_, '_> {
         };
         let premises = pieces.into_iter().filter_map(|piece| {
             let trace = self.fabric.exchange(Packet {
-                from: At { site: from, node },
+                from: NodeRef { site: from, node },
                 source: sender.span.first_address(),
                 to: receiver.owner.goal(to),
                 destination: piece.first_address(),
@@ -200,7 +200,7 @@ fn party<'f>(fabric: &'f Fabric, observer: SiteId, number: SiteId, node: NodeId)
         if viewer.has_own_key(peer) || is_in_range || viewer.may_swallow(&own.kilo) {
             return None;
         }
-        let at = At { site: number, node: leader };
+        let at = NodeRef { site: number, node: leader };
         // A node dials no other one at an address that it has itself.
         let may_be_own = dialled.is_some_and(|it| fabric.may_be_at(observer, it));
         if may_be_own || fabric.may_dial_itself(at) {
@@ -220,13 +220,13 @@ fn party<'f>(fabric: &'f Fabric, observer: SiteId, number: SiteId, node: NodeId)
 }
 
 /// Returns where a node is dialled.
-fn found<'f>(fabric: &'f Fabric, endpoint: &Endpoint, at: At) -> FoundPremise<'f> {
+fn found<'f>(fabric: &'f Fabric, endpoint: &Endpoint, at: NodeRef) -> FoundPremise<'f> {
     if !fabric.answers(endpoint, at) {
         return FoundPremise::Nowhere;
     }
     let address = endpoint.address();
     let private = address.filter(|it| private_network(*it).is_some());
-    FoundPremise::At {
+    FoundPremise::Place {
         family: address.map(family),
         premise: fabric.premise_of_place(endpoint, at),
         underlays: private.map(|it| fabric.site(at.site).underlays_of(it).collect()),

@@ -160,7 +160,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
             // Without a segment no node sends or accepts anything, with any Peers.
             is_plain: !site.model.topology.segments.is_empty()
                 && site.model.contests.is_empty()
-                && site.model.upsets.is_empty()
+                && site.model.stoppers.is_empty()
                 && !site.has_own_keys()
                 && dialled.all(|it| it == Some(viewer)),
             is_known: true,

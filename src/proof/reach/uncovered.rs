@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::agent::fabric::{At, Owner, Site, SiteId};
+use crate::agent::fabric::{NodeRef, Owner, Site, SiteId};
 use crate::agent::model::{RangeHolder, Tunnel, TunnelClaim};
 use crate::kilo::id::{NodeId, Nodes};
 use crate::net::prefixes::{PrefixLook, SlotId, Span};
@@ -100,15 +100,15 @@ impl Uncovered {
         let slots = [lookup.owned, lookup.connected, lookup.tunnels].map(|it| it.longest);
         self.0.entry(slots).or_insert_with(|| {
             let nodes = &site.model.topology.nodes;
-            nodes.map_ids(|node| ending(site, At { site: viewer, node }, span))
+            nodes.map_ids(|node| ending(site, NodeRef { site: viewer, node }, span))
         })
     }
 }
 
 /// Returns how a packet ends that a node sends to addresses which no Peer has.
-fn ending(site: &Site, from: At, span: Span) -> Option<&'static str> {
+fn ending(site: &Site, from: NodeRef, span: Span) -> Option<&'static str> {
     let segment = site.segment(from.node)?;
-    let sender = At { node: site.leader(segment).node(), ..from };
+    let sender = NodeRef { node: site.leader(segment).node(), ..from };
     let destination = span.first_address();
     let kept = stays(site, from, destination)
         .and_then(|()| stays(site, sender, destination))

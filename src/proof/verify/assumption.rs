@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::agent::fabric::{At, DialPremise, SiteId, SitePair};
+use crate::agent::fabric::{DialPremise, NodeRef, SiteId, SitePair};
 use crate::net::Cidr;
 use crate::packet::premise::Premise;
 
@@ -16,7 +16,7 @@ pub struct Assumption {
     /// Between which clusters.
     pub between: BTreeSet<SitePair>,
     /// The nodes of which something must be so.
-    pub nodes: BTreeSet<At>,
+    pub nodes: BTreeSet<NodeRef>,
 }
 
 /// The common part of premises: the cluster whose nodes must meet the condition, the cluster that they dial,

@@ -10,7 +10,7 @@ use super::failures::Failures;
 use super::link_terms::LinkTerms;
 use super::links::Asked;
 use super::{Assumption, Failure, Leak, ProofPart, Tallies, Tally, excused, undeclared};
-use crate::agent::fabric::{At, DialPremise, SiteId, SitePair, are_few};
+use crate::agent::fabric::{DialPremise, NodeRef, SiteId, SitePair, are_few};
 use crate::agent::model::Tunnel;
 use crate::agent::peers::PeerId;
 use crate::kilo::id::NodeId;
@@ -170,19 +170,19 @@ impl<'j> PairJudge<'j, '_, '_> {
     }
 
     /// Returns the common part of premises, and the nodes that must meet the condition.
-    fn alike(&self, premised: &Premised) -> (AlikePremises, BTreeSet<At>) {
+    fn alike(&self, premised: &Premised) -> (AlikePremises, BTreeSet<NodeRef>) {
         let [from, to] = self.pair.both();
         let other = |site| if site == from { to } else { from };
         match premised.premise {
             Premise::Pods(site) => {
                 let blocks = if site == from { &premised.senders } else { &premised.receivers };
                 let nodes = blocks.iter().filter_map(|it| it.owner.node());
-                let nodes = nodes.map(|node| At { site, node });
+                let nodes = nodes.map(|node| NodeRef { site, node });
                 ((site, site, PremiseSubject::Pods), nodes.collect())
             }
             Premise::Masqueraded(it) => {
                 let nodes = premised.senders.iter().filter_map(|it| it.owner.node());
-                let nodes = nodes.map(|node| At { site: from, node }).chain([it.at]);
+                let nodes = nodes.map(|node| NodeRef { site: from, node }).chain([it.at]);
                 ((from, to, PremiseSubject::Sources), nodes.collect())
             }
             Premise::Dial(AssumedDial { premise, at, .. }) => {
@@ -218,12 +218,12 @@ impl<'j> PairJudge<'j, '_, '_> {
     }
 
     /// Returns the leaders of the nodes that have some blocks.
-    fn leaders(&self, site: SiteId, blocks: &[AddressBlock]) -> impl Iterator<Item = At> {
+    fn leaders(&self, site: SiteId, blocks: &[AddressBlock]) -> impl Iterator<Item = NodeRef> {
         let nodes = blocks.iter().filter_map(|it| it.owner.node());
         nodes.filter_map(move |node| {
             let it = self.reach.fabric.site(site);
             let node = it.leader(it.segment(node)?).node();
-            Some(At { site, node })
+            Some(NodeRef { site, node })
         })
     }
 
@@ -311,11 +311,11 @@ impl<'j> PairJudge<'j, '_, '_> {
     }
 
     /// Returns whether a node dials another one at an address of its own, as the other one claims.
-    fn is_own_of(&self, at: At, peer: PeerId, other: At) -> bool {
+    fn is_own_of(&self, at: NodeRef, peer: PeerId, other: NodeRef) -> bool {
         let (fabric, site) = (self.reach.fabric, self.reach.fabric.site(at.site));
         let endpoint = site.model.endpoint(Tunnel::Peer(peer));
         endpoint.is_some_and(|it| {
-            let is_claimed = it.address().is_some_and(|it| fabric.has_door(it, other));
+            let is_claimed = it.address().is_some_and(|it| fabric.has_endpoint_at(it, other));
             is_claimed && fabric.is_at(at, other, it)
         })
     }
@@ -372,11 +372,11 @@ impl<'j> PairJudge<'j, '_, '_> {
             return failing.clone();
         };
         let to = match receiver.owner.node() {
-            Some(node) => Goal::Node(At { site: self.pair.to, node }),
+            Some(node) => Goal::Node(NodeRef { site: self.pair.to, node }),
             None => failing.packet.to,
         };
         let packet = Packet {
-            from: At { site: self.pair.from, node },
+            from: NodeRef { site: self.pair.from, node },
             source: sender.span.first_address(),
             to,
             destination: receiver.span.first_address(),

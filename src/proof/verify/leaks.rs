@@ -6,7 +6,7 @@ use by_address::ByAddress;
 
 use super::linked_peers::{LinkedPeer, linked_peers};
 use super::links::MeshLinks;
-use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId, SitePair, Sites};
+use crate::agent::fabric::{Fabric, Holding, NodeRef, Site, SiteId, SitePair, Sites};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::agent::peers::PeerId;
 use crate::kilo::peer::Translation;
@@ -153,7 +153,7 @@ fn arriving(fabric: &Fabric, SitePair { from, to }: SitePair, addresses: Span) -
         .flat_map(|(node, it)| it.kilo.pods().map(move |pods| (node, pods)));
     let (node, pods) = pods.find(|(_, pods)| pods.family() == addresses.family)?;
     let trace = fabric.exchange(Packet {
-        from: At { site: from, node },
+        from: NodeRef { site: from, node },
         source: pods.first(),
         to: Goal::Network(to),
         destination: addresses.first_address(),

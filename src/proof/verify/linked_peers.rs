@@ -1,7 +1,7 @@
 //! Linked Peers: those that lead to a node of a cluster with which Peers are exchanged.
 
 use super::links::MeshLinks;
-use crate::agent::fabric::{At, Fabric, Holding, SiteId};
+use crate::agent::fabric::{Fabric, Holding, NodeRef, SiteId};
 use crate::agent::peers::{PeerId, PeerShare};
 
 /// A Peer of a cluster that leads to a node of a cluster which it exchanges Peers with.
@@ -12,7 +12,7 @@ pub(super) struct LinkedPeer<'f> {
     /// The part of it that Kilo keeps.
     pub(super) share: &'f PeerShare<'f>,
     /// The only node that has its key.
-    pub(super) at: At,
+    pub(super) at: NodeRef,
 }
 
 /// Returns the linked Peers of a cluster.

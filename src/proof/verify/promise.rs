@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::Excused;
-use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
+use crate::agent::fabric::{Fabric, NodeRef, Owner, Site, SiteId};
 use crate::kilo::id::{NodeId, Nodes};
 use crate::mesh::{Networks, Range, WireguardAddresses};
 use crate::net::{Cidr, Families};
@@ -47,7 +47,7 @@ impl Promises {
         for (node, own) in site.model.topology.nodes.numbered() {
             let name = own.kilo.name.as_str();
             let is_excused = excused.is_some_and(|it| it.has_node(site.cluster, name));
-            let is_peered = fabric.takes_part(At { site: number, node }) && !is_excused;
+            let is_peered = fabric.takes_part(NodeRef { site: number, node }) && !is_excused;
             let is_lost =
                 |range: Cidr| excused.is_some_and(|it| it.has_withheld(site.cluster, name, range));
             // No tunnel can lead to an address at which a node is dialled (`kilo.md` §2.6).

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::linked_peers::{LinkedPeer, linked_peers};
 use super::links::MeshLinks;
-use crate::agent::fabric::{At, Fabric, Owner, SiteId};
+use crate::agent::fabric::{Fabric, NodeRef, Owner, SiteId};
 use crate::kilo::id::NodeId;
 use crate::net::Cidr;
 
@@ -15,7 +15,7 @@ use crate::net::Cidr;
 #[derive(Clone, Debug)]
 pub struct SinglePoint {
     /// The node.
-    pub at: At,
+    pub at: NodeRef,
     /// The clusters that lose something.
     pub viewers: BTreeSet<SiteId>,
     /// Declared ranges that it alone carries for them.
@@ -24,7 +24,7 @@ pub struct SinglePoint {
     pub members: BTreeSet<NodeId>,
 }
 
-type Points = BTreeMap<At, SinglePoint>;
+type Points = BTreeMap<NodeRef, SinglePoint>;
 
 /// Finds the nodes without which clusters that are linked with theirs lose something.
 pub(super) fn single_points(fabric: &Fabric, links: &MeshLinks) -> Vec<SinglePoint> {

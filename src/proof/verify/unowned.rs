@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::linked_peers::linked_peers;
 use super::links::MeshLinks;
-use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
+use crate::agent::fabric::{Fabric, NodeRef, Owner, Site, SiteId};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 
@@ -13,7 +13,7 @@ use crate::net::prefixes::Span;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Unowned {
     /// The node that gets the packets.
-    pub at: At,
+    pub at: NodeRef,
     /// The range.
     pub range: Cidr,
     /// The number of its addresses that no node has, at most the largest number of 64 bits.
@@ -24,7 +24,7 @@ pub struct Unowned {
 
 /// Finds what linked clusters send to each other.
 pub(super) fn unowned(fabric: &Fabric, links: &MeshLinks) -> Vec<Unowned> {
-    let mut found: BTreeMap<(At, Cidr), Unowned> = BTreeMap::new();
+    let mut found: BTreeMap<(NodeRef, Cidr), Unowned> = BTreeMap::new();
     for viewer in fabric.sites.ids() {
         for peer in linked_peers(fabric, viewer, links) {
             let at = peer.at;

@@ -2,8 +2,9 @@
 
 use crate::capacity::units::number;
 use crate::changes::{
-    CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, LoadChange, NewPaths, NodeRef,
-    OpenedPaths, PathChange, PathCounts, PeerChange, PeerChangeKind, ServiceChange, TargetChange,
+    CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, LoadChange, NamedNode,
+    NewPaths, OpenedPaths, PathChange, PathCounts, PeerChange, PeerChangeKind, ServiceChange,
+    TargetChange,
 };
 use crate::diagnostic::escaped;
 use crate::name::ClusterName;
@@ -178,7 +179,7 @@ fn carrier(carrier: &CarrierMove) -> WrittenCarrier {
     }
 }
 
-fn written_node(node: &NodeRef) -> String {
+fn written_node(node: &NamedNode) -> String {
     format!("{}/{}", node.cluster, escaped(&node.node, NAME))
 }
 

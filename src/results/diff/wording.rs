@@ -3,7 +3,7 @@
 use crate::capacity::units;
 use crate::changes::cause::{ChangedSetting, ChangedValue, FORM};
 use crate::changes::{
-    Cause, CauseEffect, LoadChange, NodeChange, NodeRef, PathChange, PathCounts, PeerChange,
+    Cause, CauseEffect, LoadChange, NamedNode, NodeChange, PathChange, PathCounts, PeerChange,
     PeerChangeKind, PeerCounts, ServiceChange, ServiceChangeKind,
 };
 use crate::diagnostic::{Quoted, escaped};
@@ -320,7 +320,7 @@ fn peer_names(peers: &[String]) -> String {
     first(LISTED, peers.iter().map(|it| name(it)))
 }
 
-fn node(node: &NodeRef) -> String {
+fn node(node: &NamedNode) -> String {
     if node.cluster.is_external() {
         return node.cluster.to_string();
     }

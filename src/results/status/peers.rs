@@ -26,14 +26,14 @@ pub enum RenderedFolder {
 /// The Peers in a cluster, compared with the rendered ones.
 #[derive(Default, JsonSchema)]
 #[schemars(rename = "Peers", with = "WrittenPeers")]
-pub struct ClusterPeers {
+pub struct ComparedPeers {
     /// The folder.
     pub rendered: RenderedFolder,
     /// The Peers, compared with the rendered ones.
     pub inventory: Inventory,
 }
 
-impl Serialize for ClusterPeers {
+impl Serialize for ComparedPeers {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         peers(self).serialize(serializer)
     }
@@ -105,7 +105,7 @@ struct WrittenTaken<'a> {
     range: String,
 }
 
-fn peers(peers: &ClusterPeers) -> WrittenPeers<'_> {
+fn peers(peers: &ComparedPeers) -> WrittenPeers<'_> {
     let Inventory { in_sync, missing, changed, left_over, foreign, same_key, own_key } =
         &peers.inventory;
     WrittenPeers {

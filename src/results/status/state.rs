@@ -1,6 +1,6 @@
 //! States: what is known of a cluster.
 
-use super::peers::{ClusterPeers, RenderedFolder};
+use super::peers::{ComparedPeers, RenderedFolder};
 use crate::name::ClusterName;
 use crate::rules::Finding;
 use schemars::JsonSchema;
@@ -51,7 +51,7 @@ pub struct ClusterState {
     /// The versions of Kilo's CRD; empty if it is not installed.
     pub crd_versions: Vec<String>,
     /// The Peers in the cluster, compared with the rendered ones.
-    pub peers: ClusterPeers,
+    pub peers: ComparedPeers,
     /// The nodes of the cluster, compared with the snapshot.
     #[serde(rename = "snapshot")]
     pub nodes: NodeCounts,

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::agent::fabric::{At, Fabric};
+use crate::agent::fabric::{Fabric, NodeRef};
 use crate::diagnostic::escaped;
 use crate::mesh::AddressClass;
 use crate::packet::trace::NamedEnd;
@@ -188,6 +188,6 @@ impl WrittenStep {
     }
 }
 
-fn name(fabric: &Fabric, at: At) -> String {
+fn name(fabric: &Fabric, at: NodeRef) -> String {
     escaped(&fabric.name(at), NAMED)
 }

@@ -7,9 +7,7 @@ use crate::agent::model::Tunnel;
 use crate::mesh::AddressClass;
 use crate::net::prefixes::Span;
 use crate::proof::bounded_list::{BoundedList, Kinded as _};
-use crate::proof::hostile::{
-    Breach, Exposure, FarEndKind, Hold, Onward, OnwardKind, OpenWay, Whose,
-};
+use crate::proof::hostile::{Breach, Exposure, FarEndKind, Hold, OpenWay, Relay, RelayKind, Whose};
 use crate::proof::messages::hostile::{far_end, owners};
 use crate::text;
 
@@ -100,24 +98,24 @@ impl Verified<'_, '_> {
             let destinations = self.held(&exposure.attracted);
             let _ = writeln!(text, "    it receives the packets to {destinations}");
         }
-        let onward = exposure.onward.listed().iter();
-        let (shut, ways): (Vec<&Onward>, Vec<&Onward>) =
-            onward.partition(|it| it.kind() == OnwardKind::Dropped);
-        for onward in ways {
-            let passages = onward.passages.listed().iter().map(|it| it.span);
-            let third = self.cluster(onward.site);
-            let passages = text::first_of(NAMED, passages, onward.passages.unlisted());
+        let relays = exposure.relays.listed().iter();
+        let (shut, ways): (Vec<&Relay>, Vec<&Relay>) =
+            relays.partition(|it| it.kind() == RelayKind::Dropped);
+        for relay in ways {
+            let passages = relay.passages.listed().iter().map(|it| it.span);
+            let third = self.cluster(relay.site);
+            let passages = text::first_of(NAMED, passages, relay.passages.unlisted());
             let _ = writeln!(text, "    {name} forwards its packets from {passages} to {third}");
         }
-        let more = |kind| exposure.onward.more(kind);
-        let through = more(OnwardKind::Linked) + more(OnwardKind::Unlinked);
+        let more = |kind| exposure.relays.more(kind);
+        let through = more(RelayKind::Linked) + more(RelayKind::Unlinked);
         if 0 < through {
             let through = text::count(through, "more cluster");
             let _ = writeln!(text, "    {name} forwards some of its packets to {through}");
         }
         if !shut.is_empty() {
             let names = shut.iter().map(|it| self.cluster(it.site));
-            let thirds = text::first_of(NAMED, names, more(OnwardKind::Dropped));
+            let thirds = text::first_of(NAMED, names, more(RelayKind::Dropped));
             let _ = writeln!(text, "    through {name}, none of its packets reach {thirds}");
         }
         text

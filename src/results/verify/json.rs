@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use crate::agent::fabric::{At, DialPremise, SiteId, SitePair};
+use crate::agent::fabric::{DialPremise, NodeRef, SiteId, SitePair};
 use crate::diagnostic::escaped;
 use crate::joining::Joiner;
 use crate::mesh::AddressClass;
@@ -260,7 +260,7 @@ impl Verified<'_, '_> {
         each(between, |it| it.both().map(|it| self.cluster(it)))
     }
 
-    fn node(&self, at: At) -> WrittenNode {
+    fn node(&self, at: NodeRef) -> WrittenNode {
         let name = &self.fabric.node(at).kilo.name;
         WrittenNode { cluster: self.cluster(at.site), node: escaped(name, NAMED) }
     }
@@ -318,7 +318,7 @@ impl Verified<'_, '_> {
         WrittenPoint {
             node: self.node(point.at),
             ranges: each(&point.ranges, ToString::to_string),
-            members: each(&point.members, |&node| self.node(At { node, ..point.at })),
+            members: each(&point.members, |&node| self.node(NodeRef { node, ..point.at })),
             viewers: each(&point.viewers, |&it| self.cluster(it)),
         }
     }

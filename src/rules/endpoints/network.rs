@@ -33,13 +33,13 @@ pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> 
         .first_memberships()
         .map(|member| (&member.entry.name, Surroundings::new(member)))
         .collect();
-    let doors: BTreeMap<_, Doors> = members
+    let endpoints: BTreeMap<_, MeshEndpoints> = members
         .iter()
-        .map(|member| ((&member.mesh.name, &member.entry.name), Doors::new(member)))
+        .map(|member| ((&member.mesh.name, &member.entry.name), MeshEndpoints::new(member)))
         .collect();
     let closed = |source: &'f Member<'f>, target: &'f ClusterName| {
-        let own = doors.get(&(&source.mesh.name, &source.entry.name))?;
-        let other = doors.get(&(&source.mesh.name, target))?;
+        let own = endpoints.get(&(&source.mesh.name, &source.entry.name))?;
+        let other = endpoints.get(&(&source.mesh.name, target))?;
         let (near, far) = (clusters.get(&source.entry.name)?, clusters.get(target)?);
         let is_closed = far.has_none_of(own) && near.has_none_of(other);
         let is_any = own.place.is_some() || other.place.is_some();
@@ -120,7 +120,7 @@ impl UnreachableEndpoints<'_> {
     }
 }
 
-fn no_initiator(one: &Doors, other: &Doors) -> Finding {
+fn no_initiator(one: &MeshEndpoints, other: &MeshEndpoints) -> Finding {
     let message = format!(
         "{} and {} cannot dial each other: {}; {}",
         one.cluster,
@@ -224,7 +224,7 @@ struct Surroundings {
 }
 
 /// The endpoints at which the nodes of a cluster are dialled in a mesh.
-struct Doors<'f> {
+struct MeshEndpoints<'f> {
     cluster: &'f ClusterName,
     nodes: Vec<&'f str>,
     /// The place of the first endpoint, if there is any.
@@ -235,7 +235,7 @@ struct Doors<'f> {
     has_name: bool,
 }
 
-impl<'f> Doors<'f> {
+impl<'f> MeshEndpoints<'f> {
     fn new(member: &'f Member<'f>) -> Self {
         let dialled = DialledEndpoint::all(member);
         let addresses = dialled.iter().filter_map(DialledEndpoint::address);
@@ -263,8 +263,8 @@ impl<'f> Doors<'f> {
 impl Surroundings {
     fn new(member: &Member) -> Self {
         let nodes = &member.cluster.nodes;
-        let doors = nodes.iter().flat_map(|it| it.doors().map(|it| it.0));
-        let addresses: Vec<IpAddr> = doors.collect();
+        let endpoints = nodes.iter().flat_map(|it| it.endpoints().map(|it| it.0));
+        let addresses: Vec<IpAddr> = endpoints.collect();
         let families = addresses.iter().copied().collect();
         let around = addresses.into_iter();
         let around = around.map(|it| private_network(it).unwrap_or_else(|| Cidr::host(it)));
@@ -284,8 +284,8 @@ impl Surroundings {
 
     /// Returns whether no node has an address of any kind at which others are dialled, as far as it is
     /// known.
-    fn has_none_of(&self, doors: &Doors) -> bool {
-        !self.families.is_empty() && !doors.has_name && !self.families.meet(doors.families)
+    fn has_none_of(&self, endpoints: &MeshEndpoints) -> bool {
+        !self.families.is_empty() && !endpoints.has_name && !self.families.meet(endpoints.families)
     }
 
     /// Returns whether an address of another cluster is of a private network in which no node is, and to which no underlay

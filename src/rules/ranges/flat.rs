@@ -44,7 +44,7 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
 /// Reports ranges of nodes that no anchor carries although the entry requests it. An entry without any range in an anchor is
 /// a mistake of its own.
 fn uncarried(member: &Member, allowed: &[Range]) -> Vec<Finding> {
-    let (entry, carried) = (member.entry, &member.cluster.carried);
+    let (entry, anchored) = (member.entry, &member.cluster.anchored);
     let names = |it: &Anchor| it.ranges.is_some() && !it.nodes.is_empty();
     let candidates = &member.membership.candidates;
     if candidates.is_empty() || !entry.anchors.iter().any(names) {
@@ -56,13 +56,13 @@ fn uncarried(member: &Member, allowed: &[Range]) -> Vec<Finding> {
             let mut pods = candidates.iter().flat_map(|it| &it.pods);
             pods.any(|it| range.contains(*it))
         };
-        let is_left = |it: &&Range| !carried.pods.contains(&it.cidr) && has_pods(it.cidr);
+        let is_left = |it: &&Range| !anchored.pods.contains(&it.cidr) && has_pods(it.cidr);
         let left: Vec<&Range> = allowed.iter().filter(is_left).collect();
         if !left.is_empty() {
             findings.push(uncarried_ranges(member, &left, "podCIDRs", "pod CIDRs"));
         }
     }
-    if entry.advertise.wireguard == WireguardAddresses::Carrier && carried.subnet.is_none() {
+    if entry.advertise.wireguard == WireguardAddresses::Carrier && anchored.subnet.is_none() {
         let is_subnet = |it: &&Range| {
             let nodes = member.cluster.nodes.iter();
             let mut addresses = nodes.filter_map(|node| node.kilo.wireguard_ip());

@@ -115,7 +115,7 @@ impl UndoneSelector<'_, '_> {
         finding
             .at(self.range.place.clone(), "declared here")
             .at(member.entry.field("nodeSelector"), "excludes the nodes")
-            .help(self.remedy(member.cluster.carried.subnet))
+            .help(self.remedy(member.cluster.anchored.subnet))
     }
 
     /// Returns the remedy, given Kilo's subnet if an anchor carries it.

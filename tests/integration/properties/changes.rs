@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use clustermesh::agent::applied::{Applied, AppliedFile, Content};
-use clustermesh::agent::fabric::{At, Fabric, Site};
+use clustermesh::agent::fabric::{Fabric, NodeRef, Site};
 use clustermesh::changes::{self, Changes, Delivery, Grade, Version, WatchedPaths};
 use clustermesh::config::Capacity;
 use clustermesh::engine::Engines;
@@ -446,7 +446,7 @@ fn held(fabric: &Fabric) -> BTreeSet<(String, String)> {
                     for source in addresses(sender.span) {
                         for destination in addresses(receiver.span) {
                             let trace = fabric.exchange(Packet {
-                                from: At { site: from, node },
+                                from: NodeRef { site: from, node },
                                 source,
                                 to: receiver.owner.goal(to),
                                 destination,

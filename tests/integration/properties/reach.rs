@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use clustermesh::agent::fabric::{At, Fabric, Owner, Site, SiteId, SitePair};
+use clustermesh::agent::fabric::{Fabric, NodeRef, Owner, Site, SiteId, SitePair};
 use clustermesh::fleet::{Fleet, external_snapshots};
 use clustermesh::mesh::AddressClass;
 use clustermesh::mesh::Mesh;
@@ -640,7 +640,7 @@ fn goal(site: SiteId, owner: Owner) -> Goal {
     match owner {
         Owner::Services => Goal::Services(site),
         Owner::Node(node) | Owner::Pods(node) | Owner::Tunnel(node) => {
-            Goal::Node(At { site, node })
+            Goal::Node(NodeRef { site, node })
         }
         Owner::Network | Owner::Pool => Goal::Network(site),
     }
@@ -698,7 +698,7 @@ fn followed(
     for source in samples(fabric, sender) {
         for destination in samples(fabric, receiver) {
             let trace = fabric.exchange(Packet {
-                from: At { site: from, node },
+                from: NodeRef { site: from, node },
                 source,
                 to: goal(to, receiver.owner),
                 destination,

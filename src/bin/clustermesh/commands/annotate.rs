@@ -13,11 +13,11 @@ use clustermesh::node_changes::{GivenValues, NodeChanges};
 use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::Purpose;
 
+use crate::checked_plan::OutputCheck;
 use crate::failure::CommandResult;
 use crate::output::Printer;
-use crate::planning::OutputCheck;
 use crate::settings::FileOptions;
-use crate::{Outcome, applied_files, inputs, planning};
+use crate::{Outcome, checked_plan, cluster_peers, inputs};
 
 /// Print annotations and labels of nodes that resolve findings
 ///
@@ -95,12 +95,12 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> CommandResult {
     let inputs = inputs::gather(files)?;
-    let checked = planning::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
+    let checked = checked_plan::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
     let Some((fleet, _)) = &checked.planned else {
         return Err(inputs.refusal(checked.findings));
     };
-    let clusters = applied_files::clusters(&inputs);
-    let name = applied_files::named(&args.cluster, &clusters)?;
+    let clusters = cluster_peers::clusters(&inputs);
+    let name = cluster_peers::named(&args.cluster, &clusters)?;
     let Some(member) = fleet.memberships(name).next() else {
         return Err(anyhow!("{name} leaves its meshes, so its nodes are not read").into());
     };

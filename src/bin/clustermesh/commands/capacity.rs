@@ -14,14 +14,14 @@ use clustermesh::rules::gitops::{self, Fate};
 use clustermesh::rules::reach::manifests;
 use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 
-use crate::applied_files::{DumpedPeers, Dumps};
+use crate::checked_plan::OutputCheck;
+use crate::cluster_peers::{DumpedPeers, Dumps};
 use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs;
 use crate::output::{Printer, TableFormat};
-use crate::planning::OutputCheck;
 use crate::settings::FileOptions;
 use crate::threshold::{FailOn, Threshold};
-use crate::{Outcome, allowance, planning};
+use crate::{Outcome, allowed_losses, checked_plan};
 
 /// Estimate the load on each cluster, and how to reduce it
 ///
@@ -82,7 +82,7 @@ pub(crate) fn run(
     let dumped =
         if inputs.is_unparsable { DumpedPeers::default() } else { args.dumps.read(&mut inputs)? };
     let checked =
-        planning::check(&inputs, Purpose::Validate, Some(Fate::Kept), OutputCheck::Unasked)?;
+        checked_plan::check(&inputs, Purpose::Validate, Some(Fate::Kept), OutputCheck::Unasked)?;
     let checked = ManuallyDrop::new(checked);
     let findings = &checked.findings;
     let planned = checked.planned.as_ref().zip(checked.rendered.as_ref());
@@ -150,7 +150,7 @@ fn check_targets(named: &[String], plan: &Plan) -> anyhow::Result<()> {
     let known = || plan.targets.iter().map(|it| it.cluster.as_str());
     let unknown = named.iter().find(|it| !known().any(|known| known == it.as_str()));
     match unknown {
-        Some(unknown) => Err(allowance::unknown_target(unknown, plan)),
+        Some(unknown) => Err(allowed_losses::unknown_target(unknown, plan)),
         None => Ok(()),
     }
 }

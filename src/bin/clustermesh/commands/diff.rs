@@ -13,14 +13,14 @@ use clustermesh::results::diff::Compared;
 use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules::{self, Purpose};
 
-use crate::applied_files::{AppliedFiles, Dumps};
+use crate::checked_plan::{OutputCheck, RenderPlan};
 use crate::choice::choice;
+use crate::cluster_peers::{ClusterPeers, Dumps};
 use crate::failure::{CommandResult, FileMistakes};
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::output::{DiffFormat, Printer, TableFormat, terminal};
-use crate::planning::{OutputCheck, RenderPlan};
 use crate::settings::FileOptions;
-use crate::{Outcome, applications, applied_files, inputs, planning};
+use crate::{Outcome, applications, checked_plan, cluster_peers, inputs};
 
 mod before;
 mod losses;
@@ -137,8 +137,8 @@ fn diff(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandR
     })?;
     // The rest of the run uses their memory again.
     drop(snapshots);
-    let Some(planned) = planning::plan(&inputs)?.map(ManuallyDrop::new) else {
-        let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let Some(planned) = checked_plan::plan(&inputs)?.map(ManuallyDrop::new) else {
+        let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
         return Err(inputs.refusal(checked.findings));
     };
     before.find_renamed(&planned.fleet);
@@ -199,7 +199,7 @@ fn changes(
 ) -> CommandResult<Changes> {
     let RenderPlan { fleet, plan, texts } = planned;
     let known = mem::take(&mut before.known);
-    let mut applied = AppliedFiles::planned(&inputs.settings, plan, texts, &known);
+    let mut applied = ClusterPeers::planned(&inputs.settings, plan, texts, &known);
     drop(known);
     applied.add_kept(inputs)?;
     let mut foreign = Vec::new();
@@ -209,7 +209,7 @@ fn changes(
     let after = After { inputs, fleet, applied: &ManuallyDrop::new(applied), foreign: &foreign };
     let changes = compare(args, before, &after, watched);
     if args.dumps.are_any() {
-        before.note_unread(&changes, &applied_files::clusters(inputs));
+        before.note_unread(&changes, &cluster_peers::clusters(inputs));
     }
     if changes.grade() == Grade::None {
         before.notes.extend(uncertain_leaders(&after));
@@ -231,11 +231,11 @@ fn services(
     if !names_any(inputs) && old.is_none_or(|it| !names_any(it)) {
         return Ok(Vec::new());
     }
-    let after = planning::mirrors(inputs, &planned.fleet, &planned.plan);
+    let after = checked_plan::mirrors(inputs, &planned.fleet, &planned.plan);
     if let Some(old) = old
-        && let Some(plan) = planning::plan(old)?
+        && let Some(plan) = checked_plan::plan(old)?
     {
-        let old = planning::mirrors(old, &plan.fleet, &plan.plan);
+        let old = checked_plan::mirrors(old, &plan.fleet, &plan.plan);
         return Ok(ServiceChange::all(&old, &after));
     }
     before.notes.push(UNCOMPARED.to_owned());
@@ -268,14 +268,14 @@ struct After<'v> {
     inputs: &'v Inputs,
     fleet: &'v Fleet<'v>,
     /// Its Peers.
-    applied: &'v AppliedFiles,
+    applied: &'v ClusterPeers,
     /// Foreign Peers among them, by cluster and name.
     foreign: &'v [(ClusterName, String)],
 }
 
 fn compare(args: &DiffArgs, before: &Before, after: &After, watched: &[WatchedPaths]) -> Changes {
     let old_inputs = before.inputs.as_ref();
-    let old_fleet = old_inputs.map(|it| planning::fleet_beside(it, after.fleet));
+    let old_fleet = old_inputs.map(|it| checked_plan::fleet_beside(it, after.fleet));
     let old_fleet = ManuallyDrop::new(old_fleet);
     let old_inputs = old_inputs.unwrap_or(after.inputs);
     // Without a mesh of its own, the earlier state has the nodes of the current one.
@@ -300,7 +300,7 @@ fn compare(args: &DiffArgs, before: &Before, after: &After, watched: &[WatchedPa
 
 /// Returns what the command line and the Applications of both versions show about the tools that apply the Peers.
 fn engines(args: &DiffArgs, before: &Before, after: &After) -> Engines {
-    let clusters = applied_files::clusters(after.inputs);
+    let clusters = cluster_peers::clusters(after.inputs);
     let mut argo_cd = applications::orders(&after.inputs.settings, &clusters);
     if let Some(old) = &before.inputs {
         applications::add_others(&mut argo_cd, &applications::orders(&old.settings, &clusters));

@@ -15,12 +15,12 @@ use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::Purpose;
 use clustermesh::text::{count, listed, shell_word};
 
-use crate::applied_files::{AppliedFiles, KnownContents};
+use crate::checked_plan::OutputCheck;
+use crate::cluster_peers::{ClusterPeers, KnownContents};
 use crate::failure::CommandResult;
 use crate::output::Printer;
-use crate::planning::OutputCheck;
 use crate::settings::FileOptions;
-use crate::{Outcome, allowance, inputs, planning};
+use crate::{Outcome, allowed_losses, checked_plan, inputs};
 
 /// Print the DNS with which a cluster resolves Services of others
 ///
@@ -76,15 +76,15 @@ fn domain(text: &str) -> Result<String, String> {
 
 pub(crate) fn run(args: &DnsArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
     let inputs = inputs::gather(files)?;
-    let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let (fleet, plan) = checked.right(&inputs)?;
     let mut targets = plan.targets.iter();
     let Some(target) = targets.find(|it| it.cluster.as_str() == args.target) else {
-        return Err(allowance::unknown_target(&args.target, plan).into());
+        return Err(allowed_losses::unknown_target(&args.target, plan).into());
     };
     let texts = manifest::texts(plan);
     let known = KnownContents::default();
-    let applied = AppliedFiles::planned(&inputs.settings, plan, &texts, &known);
+    let applied = ClusterPeers::planned(&inputs.settings, plan, &texts, &known);
     let fabric = applied.fabric_of(&inputs, Some(fleet), None);
     let silent = |service| silent_nodes(&fabric, &target.cluster, service);
     let config = DnsConfig::new(fleet, plan, target, &args.domain, silent);

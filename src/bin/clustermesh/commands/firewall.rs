@@ -10,11 +10,11 @@ use clustermesh::report::width::Width;
 use clustermesh::rules::Purpose;
 use clustermesh::text::listed;
 
+use crate::checked_plan::OutputCheck;
 use crate::failure::CommandResult;
 use crate::output::{Printer, terminal};
-use crate::planning::OutputCheck;
 use crate::settings::FileOptions;
-use crate::{Outcome, applied_files, inputs, planning};
+use crate::{Outcome, checked_plan, cluster_peers, inputs};
 
 /// List the ports that must be open
 ///
@@ -53,13 +53,13 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> CommandResult {
     let inputs = inputs::gather(files)?;
-    let mut clusters = applied_files::clusters(&inputs);
+    let mut clusters = cluster_peers::clusters(&inputs);
     let externals = inputs.meshes.iter().flat_map(|it| &it.externals);
     clusters.extend(externals.map(|it| it.entry.name.clone()));
     let only = args.cluster.as_deref();
     let only: Option<&ClusterName> =
-        only.map(|it| applied_files::named(it, &clusters)).transpose()?;
-    let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+        only.map(|it| cluster_peers::named(it, &clusters)).transpose()?;
+    let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let (fleet, plan) = checked.right(&inputs)?;
     let firewall = Firewall::new(fleet, plan, only);
     if firewall.clusters.is_empty() {

@@ -9,8 +9,8 @@ use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::report::json::JsonDocument;
 
-use crate::applied_files::{self, Dumps, Gathered};
 use crate::choice::choice;
+use crate::cluster_peers::{self, Dumps, Gathered};
 use crate::failure::CommandResult;
 use crate::output::Printer;
 use crate::proving::{self, WantedPeers};
@@ -79,8 +79,8 @@ choice! {
 }
 
 pub(crate) fn run(args: &GraphArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
-    let Gathered { mut inputs, grave } = applied_files::gather(files)?;
-    let applied = applied_files::read(&mut inputs, Some(&args.dumps))?;
+    let Gathered { mut inputs, grave } = cluster_peers::gather(files)?;
+    let applied = cluster_peers::read(&mut inputs, Some(&args.dumps))?;
     printer.findings(&inputs.files, &grave);
     printer.findings(&inputs.files, &applied.findings);
     let inputs = ManuallyDrop::new(inputs);
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &GraphArgs, files: &FileOptions, printer: &mut Printer) 
     let focus: BTreeSet<String> = args
         .clusters
         .iter()
-        .map(|it| Ok(applied_files::named(it, &names)?.to_string()))
+        .map(|it| Ok(cluster_peers::named(it, &names)?.to_string()))
         .collect::<anyhow::Result<_>>()?;
     let wanted = ManuallyDrop::new(WantedPeers::plan(&inputs, &args.dumps, &applied)?);
     if wanted.outdated.is_some() {

@@ -14,13 +14,13 @@ use clustermesh::net::{Cidr, Interface};
 use clustermesh::plan::Plan;
 use clustermesh::rules::Purpose;
 
-use crate::applied_files::Dumps;
+use crate::checked_plan::OutputCheck;
+use crate::cluster_peers::Dumps;
 use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 use crate::output::Printer;
-use crate::planning::OutputCheck;
 use crate::settings::FileOptions;
-use crate::{Outcome, applied_files, inputs, planning};
+use crate::{Outcome, checked_plan, cluster_peers, inputs};
 
 /// Print an admission policy for the Peers of a cluster
 ///
@@ -116,11 +116,11 @@ pub(crate) fn run(args: &GuardArgs, files: &FileOptions, printer: &mut Printer) 
         return Err(anyhow!("`--live` and `--peers` work only with `--check`").into());
     }
     let mut inputs = inputs::gather(files)?;
-    let clusters = applied_files::clusters(&inputs);
-    let cluster = applied_files::named(&args.cluster, &clusters)?;
+    let clusters = cluster_peers::clusters(&inputs);
+    let cluster = cluster_peers::named(&args.cluster, &clusters)?;
     let dumped =
         if args.dumps.are_any() { Some(args.dumps.read_one(&mut inputs, cluster)?) } else { None };
-    let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let (_, plan) = checked.right(&inputs)?;
     let guard = guard(args, cluster, &inputs)?;
     if let Some(dumped) = dumped {

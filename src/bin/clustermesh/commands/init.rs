@@ -15,12 +15,12 @@ use self::home::Home;
 use self::next_steps::next;
 use self::program_source::ProgramSource;
 use self::starter_files::{MESH, StarterFile};
+use crate::checked_plan::{self, OutputCheck};
 use crate::commands::snapshot;
 use crate::disk::{self, Roots};
 use crate::failure::{CommandFailure, CommandResult};
 use crate::files::ShownFiles;
 use crate::output::Printer;
-use crate::planning::{self, OutputCheck};
 use crate::settings::FileOptions;
 use crate::{Outcome, input_file, inputs};
 
@@ -234,7 +234,7 @@ fn check_saved(
             return Ok(KeptNodes { outcome: printer.failure(failure), ..KeptNodes::default() });
         }
     };
-    let mut checked = planning::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
+    let mut checked = checked_plan::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
     checked.findings.retain(|it| {
         let is_idle = it.cluster.as_deref().is_some_and(|it| idle.contains(&it));
         it.node.is_none() || !is_idle

@@ -15,14 +15,14 @@ use clustermesh::results::outage::{LossProof, NextRender, PartsLoss, TriedLosses
 use clustermesh::rules::{Finding, rendered, snapshots};
 use clustermesh::{manifest, plan};
 
-use crate::applied_files::{self, AppliedFiles, Dumps, Gathered, KnownContents, basis};
+use crate::cluster_peers::{self, ClusterPeers, Dumps, Gathered, KnownContents, basis};
 use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 use crate::output::{Printer, TableFormat};
 use crate::proving::{self, WantedPeers};
 use crate::settings::FileOptions;
 use crate::threshold::Threshold;
-use crate::{allowance, planning, tree_comparison};
+use crate::{allowed_losses, checked_plan, tree_comparison};
 
 /// List the failures that break paths between other nodes
 ///
@@ -60,8 +60,8 @@ Examples:
   clustermesh outage --output json | jq -r '.single.harmful[].part'";
 
 pub(crate) fn run(args: &OutageArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
-    let Gathered { mut inputs, grave } = applied_files::gather(files)?;
-    let applied = ManuallyDrop::new(applied_files::read(&mut inputs, Some(&args.dumps))?);
+    let Gathered { mut inputs, grave } = cluster_peers::gather(files)?;
+    let applied = ManuallyDrop::new(cluster_peers::read(&mut inputs, Some(&args.dumps))?);
     // The process ends after this, and to free the nodes of a large fleet takes a twentieth of a run.
     let inputs = ManuallyDrop::new(inputs);
     let wanted = ManuallyDrop::new(WantedPeers::plan(&inputs, &args.dumps, &applied)?);
@@ -78,10 +78,10 @@ pub(crate) fn run(args: &OutageArgs, files: &FileOptions, printer: &mut Printer)
         TriedLosses::Together(lose(&args.parts, &inputs, &proof)?)
     };
     drop(progress);
-    let missing = planning::missing(&inputs);
+    let missing = checked_plan::missing(&inputs);
     let outdated = wanted.outdated.iter().map(|it| it.finding.clone());
     let found = outdated.chain(grave).chain(applied.findings.clone());
-    let found = found.chain(planning::missing_snapshots(&inputs, &missing));
+    let found = found.chain(checked_plan::missing_snapshots(&inputs, &missing));
     let findings: Vec<Finding> = inputs.settings.in_force(found.collect());
     printer.findings(&inputs.files, &findings);
     let basis = basis(&inputs, &args.dumps);
@@ -95,7 +95,7 @@ fn lose(texts: &[String], inputs: &Inputs, proof: &OutageProof) -> anyhow::Resul
     let select = |text: &String| {
         let part = FleetPart::select(text, proof.fabric());
         part.map_err(|error| match error {
-            SelectionError::Cluster(name) => anyhow!(allowance::without_site(inputs, &name)),
+            SelectionError::Cluster(name) => anyhow!(allowed_losses::without_site(inputs, &name)),
             error => error.into(),
         })
     };
@@ -155,7 +155,7 @@ fn next_render(
     rules.extend(losses.map(|it| rendered::rule_of(it).name()));
     rules.sort_unstable();
     rules.dedup();
-    let applied = AppliedFiles::planned(&inputs.settings, &plan, &texts, &KnownContents::default());
+    let applied = ClusterPeers::planned(&inputs.settings, &plan, &texts, &KnownContents::default());
     let still = proof.still_ended(&report.ended, lost, |cluster| applied.files(cluster));
     let ended = report.ended.iter().map(LostPaths::count).sum::<u64>();
     Ok(Some(NextRender { restored: still.map(|still| ended.saturating_sub(still)), guards: rules }))

@@ -14,17 +14,17 @@ use clustermesh::rules::rendered::Allowing;
 use clustermesh::rules::{Finding, Purpose, Subject};
 use clustermesh::tree_diff::Loss;
 
-use crate::allowance::{self, Allowance};
+use crate::allowed_losses::{self, Allowance};
+use crate::checked_plan::{CheckResult, OutputCheck};
 use crate::disk::swap;
 use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 use crate::output::Printer;
-use crate::planning::{CheckResult, OutputCheck};
 use crate::printing::{self, PrintOrder};
 use crate::settings::{FileOptions, Settings};
 use crate::threshold::{FailOn, Threshold};
 use crate::tree_comparison::{self, TreeComparison};
-use crate::{Outcome, input_file, inputs, planning};
+use crate::{Outcome, checked_plan, input_file, inputs};
 
 /// Write the Kilo Peers of each cluster
 ///
@@ -69,9 +69,9 @@ pub(crate) fn run(args: &RenderArgs, files: &FileOptions, printer: &mut Printer)
         return Ok(print(args, target, &inputs, printer)?);
     }
     let fate = if args.check { Fate::Kept } else { Fate::Replaced };
-    let checked = planning::check(&inputs, Purpose::Render, Some(fate), OutputCheck::Compared)?;
+    let checked = checked_plan::check(&inputs, Purpose::Render, Some(fate), OutputCheck::Compared)?;
     let mut checked = ManuallyDrop::new(checked);
-    allowance::allow_no_mesh(&args.allow_empty, &mut checked, args.check);
+    allowed_losses::allow_no_mesh(&args.allow_empty, &mut checked, args.check);
     let losses = losses(args, &checked)?;
     let threshold = args.fail_on.threshold();
     let is_wrong = threshold.fails(&checked.findings);
@@ -139,9 +139,9 @@ fn losses(args: &RenderArgs, checked: &CheckResult) -> anyhow::Result<Vec<Loss>>
     let Some(((_, plan), rendered)) = planned else {
         return Ok(Vec::new());
     };
-    allowance::check(&args.allow_empty, Allowing::Write.name(), plan, checked)?;
+    allowed_losses::check(&args.allow_empty, Allowing::Write.name(), plan, checked)?;
     let losses = rendered.changes.losses.clone();
-    Ok(allowance::unallowed(&args.allow_empty, losses))
+    Ok(allowed_losses::unallowed(&args.allow_empty, losses))
 }
 
 /// Prints one target's manifests.

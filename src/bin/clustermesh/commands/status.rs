@@ -10,7 +10,7 @@ use clustermesh::diagnostic::escaped;
 use clustermesh::name::ClusterName;
 use clustermesh::results::findings::Report;
 use clustermesh::results::status::StatusResult;
-use clustermesh::results::status::peers::{ClusterPeers, RenderedFolder};
+use clustermesh::results::status::peers::{ComparedPeers, RenderedFolder};
 use clustermesh::results::status::state::{
     ClusterState, ClusterStatus, GuardStatus, NodeCounts, UnreadCluster,
 };
@@ -19,8 +19,8 @@ use clustermesh::rules::{Finding, reach};
 use clustermesh::text::count;
 use serde_json::Value;
 
-use crate::applied_files::{AppliedFiles, Gathered};
 use crate::cluster::{ClusterAnswer, Wanted};
+use crate::cluster_peers::{ClusterPeers, Gathered};
 use crate::commands::snapshot::Comparison;
 use crate::failure::CommandResult;
 use crate::git::GitRepository;
@@ -29,7 +29,7 @@ use crate::output::{Printer, TableFormat};
 use crate::reach::{Addressed, ReachOptions};
 use crate::settings::FileOptions;
 use crate::threshold::FailOn;
-use crate::{Outcome, applied_files, clock, input_file};
+use crate::{Outcome, clock, cluster_peers, input_file};
 
 mod guard;
 
@@ -74,9 +74,9 @@ Examples:
   clustermesh rbac --peers | kubectl --context east apply -f -";
 
 pub(crate) fn run(args: &StatusArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
-    let gathered = applied_files::gather(files).and_then(|gathered| {
+    let gathered = cluster_peers::gather(files).and_then(|gathered| {
         let Gathered { mut inputs, grave } = gathered;
-        let rendered = applied_files::read(&mut inputs, None)?;
+        let rendered = cluster_peers::read(&mut inputs, None)?;
         Ok((inputs, grave, rendered))
     });
     let (mut inputs, mut findings, rendered) = gathered?;
@@ -126,7 +126,7 @@ fn states(
     args: &StatusArgs,
     clusters: &[ClusterName],
     inputs: &Inputs,
-    rendered: &AppliedFiles,
+    rendered: &ClusterPeers,
 ) -> CommandResult<Vec<ClusterStatus>> {
     let asked: BTreeSet<&ClusterName> = clusters.iter().collect();
     let addressed = Addressed { read: &asked, nameable: &asked };
@@ -156,12 +156,12 @@ fn states(
 
 /// Returns the clusters that were asked for, else all that a mesh names.
 fn clusters(args: &StatusArgs, inputs: &Inputs) -> anyhow::Result<Vec<ClusterName>> {
-    let all = applied_files::clusters(inputs);
+    let all = cluster_peers::clusters(inputs);
     if args.clusters.is_empty() {
         return Ok(all);
     }
     let named = args.clusters.iter();
-    named.map(|it| applied_files::named(it, &all).cloned()).collect()
+    named.map(|it| cluster_peers::named(it, &all).cloned()).collect()
 }
 
 /// The answers of a cluster.
@@ -181,7 +181,7 @@ impl LiveCluster {
         answer: Result<ClusterAnswer, Fault>,
         kubectl: Option<String>,
         nodes: &Comparison,
-        rendered: &AppliedFiles,
+        rendered: &ClusterPeers,
     ) -> Self {
         let read = answer.and_then(|answer| {
             let findings = answer.findings(cluster);
@@ -192,7 +192,7 @@ impl LiveCluster {
             let found = ClusterState {
                 guard: GuardStatus::default(),
                 crd_versions: versions,
-                peers: ClusterPeers {
+                peers: ComparedPeers {
                     rendered: folder(cluster, rendered),
                     inventory: Inventory::default(),
                 },
@@ -227,7 +227,7 @@ impl LiveCluster {
 fn compared(
     answers: BTreeMap<ClusterName, LiveCluster>,
     inputs: &Inputs,
-    rendered: &AppliedFiles,
+    rendered: &ClusterPeers,
 ) -> CommandResult<Vec<(ClusterName, ClusterStatus)>> {
     let mut has: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
     let mut states: Vec<(ClusterName, ClusterStatus)> = Vec::new();
@@ -258,7 +258,7 @@ fn compared(
 }
 
 /// Returns what the rendered tree has for a cluster.
-fn folder(cluster: &ClusterName, rendered: &AppliedFiles) -> RenderedFolder {
+fn folder(cluster: &ClusterName, rendered: &ClusterPeers) -> RenderedFolder {
     let mut findings = rendered.findings.iter();
     if findings.any(|it| it.cluster.as_deref() == Some(cluster.as_str())) {
         RenderedFolder::Damaged

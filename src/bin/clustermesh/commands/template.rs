@@ -8,14 +8,14 @@ use clustermesh::manifest;
 use clustermesh::outputs::{FillOrder, FleetFacts, ResultPath, ResultSubject};
 use clustermesh::rules::Purpose;
 
+use crate::checked_plan::OutputCheck;
 use crate::disk::{self, Roots};
 use crate::failure::CommandResult;
-use crate::filling::FillProcess;
 use crate::output::Printer;
 use crate::outputs::{TEMPLATE_LIMIT, facts, read_template};
-use crate::planning::OutputCheck;
 use crate::settings::{FileOptions, Settings};
-use crate::{Outcome, allowance, input_file, inputs, planning};
+use crate::template_process::TemplateProcess;
+use crate::{Outcome, allowed_losses, checked_plan, input_file, inputs};
 
 /// Fill in a template and print the result
 ///
@@ -45,7 +45,7 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> CommandResult {
     let inputs = inputs::gather(files)?;
-    let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let Some((fleet, plan)) = &checked.planned else {
         return Err(inputs.refusal(checked.findings));
     };
@@ -54,7 +54,7 @@ pub(crate) fn run(
     let subject = match &args.target {
         None => ResultSubject::Repository,
         Some(name) if facts.targets().any(|it| it == name) => ResultSubject::Target(name.clone()),
-        Some(name) => return Err(allowance::unknown_target(name, plan).into()),
+        Some(name) => return Err(allowed_losses::unknown_target(name, plan).into()),
     };
     printer.print(&filled(&args.file, subject, &facts, &inputs.settings)?)?;
     Ok(Outcome::Clean)
@@ -79,7 +79,7 @@ fn filled(
     let folder = file.parent().unwrap_or(Path::new(""));
     let roots = settings.config.roots.clone().and(folder);
     let load = |included: &str| read_template(&roots, folder, included).ok();
-    let filled = FillProcess::new(facts).fill(&order, load);
+    let filled = TemplateProcess::new(facts).fill(&order, load);
     let filled = filled.map_err(|failure| anyhow!("{name}: {}", failure.problem))?;
     Ok(filled.into_iter().map(|it| it.text).collect())
 }

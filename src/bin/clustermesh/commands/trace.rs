@@ -6,12 +6,12 @@ use clustermesh::mesh::AddressClass;
 use clustermesh::results::trace::batch;
 use clustermesh::results::trace::tracer::Tracer;
 
-use crate::applied_files::{Dumps, Gathered};
 use crate::choice::choice;
+use crate::cluster_peers::{Dumps, Gathered};
 use crate::failure::CommandResult;
 use crate::output::{Printer, TableFormat};
 use crate::settings::FileOptions;
-use crate::{Outcome, applied_files, disk, planning};
+use crate::{Outcome, checked_plan, cluster_peers, disk};
 
 /// Follow a packet between clusters, and its reply
 ///
@@ -103,11 +103,11 @@ pub(crate) fn follow(
     files: &FileOptions,
     printer: &mut Printer,
 ) -> CommandResult {
-    let Gathered { mut inputs, grave } = applied_files::gather(files)?;
-    let applied = applied_files::read(&mut inputs, Some(&args.dumps))?;
+    let Gathered { mut inputs, grave } = cluster_peers::gather(files)?;
+    let applied = cluster_peers::read(&mut inputs, Some(&args.dumps))?;
     printer.findings(&inputs.files, &grave);
     printer.findings(&inputs.files, &applied.findings);
-    let planned = args.dumps.are_any().then(|| planning::plan(&inputs));
+    let planned = args.dumps.are_any().then(|| checked_plan::plan(&inputs));
     let planned = planned.transpose()?.flatten();
     let undelivered = planned.and_then(|it| applied.undelivered(&inputs, &args.dumps, &it));
     let mut fabric = applied.fabric(&inputs);

@@ -8,12 +8,12 @@ use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 
+use crate::checked_plan::OutputCheck;
 use crate::failure::CommandResult;
 use crate::output::{Printer, ReportFormat};
-use crate::planning::OutputCheck;
 use crate::settings::FileOptions;
 use crate::threshold::FailOn;
-use crate::{Outcome, inputs, planning};
+use crate::{Outcome, checked_plan, inputs};
 
 /// Report problems in meshes, snapshots and rendered files
 ///
@@ -57,7 +57,7 @@ pub(crate) fn run(
     // The process ends with the command, and everything is freed then.
     let inputs = ManuallyDrop::new(inputs::gather(files)?);
     let checked =
-        planning::check(&inputs, Purpose::Validate, Some(Fate::Kept), OutputCheck::Compared)?;
+        checked_plan::check(&inputs, Purpose::Validate, Some(Fate::Kept), OutputCheck::Compared)?;
     let mut checked = ManuallyDrop::new(checked);
     let losses = checked.rendered.as_ref().map(|it| it.changes.losses.clone());
     checked.add_losses(&losses.unwrap_or_default(), Allowing::Write);

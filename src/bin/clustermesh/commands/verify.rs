@@ -15,14 +15,14 @@ use clustermesh::rules::Finding;
 use clustermesh::rules::verified::{self, InputGaps};
 use clustermesh::{mesh, outage};
 
-use crate::applied_files::{AppliedFiles, Dumps, Gathered, basis};
+use crate::cluster_peers::{ClusterPeers, Dumps, Gathered, basis};
 use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, Printer, ReportFormat};
 use crate::proving::{self, WantedPeers, look};
 use crate::settings::FileOptions;
 use crate::threshold::FailOn;
-use crate::{applied_files, clock, input_file, planning};
+use crate::{checked_plan, clock, cluster_peers, input_file};
 
 mod expectations;
 mod held_back;
@@ -99,7 +99,7 @@ struct ProofInputs {
     expectations: Expectations,
     /// The mistakes in the file of the expectations.
     mistakes: Vec<Finding>,
-    applied: AppliedFiles,
+    applied: ClusterPeers,
 }
 
 /// The results of a proof of the Peers of all clusters.
@@ -162,13 +162,13 @@ impl ProofInputs {
     /// these is checked.
     fn findings(&self, missing: &[MissingSnapshot]) -> Vec<Finding> {
         let read = [&self.grave, &self.mistakes, &self.applied.findings];
-        let missing = planning::missing_snapshots(&self.inputs, missing);
+        let missing = checked_plan::missing_snapshots(&self.inputs, missing);
         read.into_iter().flatten().cloned().chain(missing).collect()
     }
 }
 
 pub(crate) fn run(args: &VerifyArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
-    let gathered = applied_files::gather(files)?;
+    let gathered = cluster_peers::gather(files)?;
     if let Some(revision) = &args.held_back {
         return held_back::list(args, files, revision, gathered.inputs, printer);
     }
@@ -182,7 +182,7 @@ fn read(args: &VerifyArgs, gathered: Gathered) -> CommandResult<ProofInputs> {
     let Gathered { mut inputs, grave } = gathered;
     let given = args.expectations.as_ref();
     let (expectations, mistakes) = expectations::read(&mut inputs, given)?;
-    let applied = applied_files::read(&mut inputs, Some(&args.dumps))?;
+    let applied = cluster_peers::read(&mut inputs, Some(&args.dumps))?;
     Ok(ProofInputs { inputs, grave, expectations, mistakes, applied })
 }
 
@@ -193,7 +193,7 @@ fn verify(args: &VerifyArgs, read: &ProofInputs, printer: &mut Printer) -> Comma
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
     let fabric = ManuallyDrop::new(wanted.delivered(fabric));
     let progress = printer.progress(format!("Verifying {} clusters", fabric.sites.len()));
-    let missing = planning::missing(inputs);
+    let missing = checked_plan::missing(inputs);
     let gaps = InputGaps { mistakes: &read.grave, missing: &missing };
     let request = read.request(gaps, args.undeclared);
     let reach = look(&fabric, inputs.settings.ceilings)?;

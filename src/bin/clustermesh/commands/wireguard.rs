@@ -13,11 +13,11 @@ use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::Purpose;
 use clustermesh::text::{count, listed};
 
+use crate::checked_plan::OutputCheck;
 use crate::failure::CommandResult;
 use crate::output::Printer;
-use crate::planning::OutputCheck;
 use crate::settings::FileOptions;
-use crate::{Outcome, inputs, planning};
+use crate::{Outcome, checked_plan, inputs};
 
 /// Print the WireGuard configuration of an external peer
 ///
@@ -90,7 +90,7 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> CommandResult {
     let inputs = inputs::gather(files)?;
-    let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let (_, plan) = checked.right(&inputs)?;
     let bare = args.name.strip_prefix("external.").unwrap_or(&args.name);
     let member = ClusterName::of_external(bare).ok();

@@ -11,9 +11,9 @@ use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::verified::OutdatedTree;
 use clustermesh::rules::{self, Finding, Purpose};
 
-use crate::applied_files::{AppliedFiles, Dumps, Undelivered};
+use crate::checked_plan::{self, OutputCheck, RenderPlan};
+use crate::cluster_peers::{ClusterPeers, Dumps, Undelivered};
 use crate::inputs::Inputs;
-use crate::planning::{self, OutputCheck, RenderPlan};
 use crate::threshold::Threshold;
 use crate::{input_file, tree_comparison};
 
@@ -33,15 +33,15 @@ impl<'a> WantedPeers<'a> {
     /// Plans the inputs, and compares the rendered tree if all Peers are those of the tree.
     ///
     /// # Errors
-    /// As for [`planning::check`].
+    /// As for [`checked_plan::check`].
     pub(crate) fn plan(
         inputs: &'a Inputs,
         dumps: &Dumps,
-        applied: &AppliedFiles,
+        applied: &ClusterPeers,
     ) -> anyhow::Result<Self> {
-        let Some(planned) = planning::plan(inputs)? else {
+        let Some(planned) = checked_plan::plan(inputs)? else {
             return Ok(Self {
-                fleet: planning::fleet(inputs).0,
+                fleet: checked_plan::fleet(inputs).0,
                 plan: None,
                 outdated: None,
                 undelivered: None,
@@ -70,7 +70,7 @@ impl<'a> WantedPeers<'a> {
     /// Returns the Services that clusters get of others; none without a plan.
     pub(crate) fn mirrors(&self, inputs: &'a Inputs) -> Mirrors<'a> {
         let plan = self.plan.as_ref();
-        plan.map_or_else(Mirrors::default, |it| planning::mirrors(inputs, &self.fleet, it))
+        plan.map_or_else(Mirrors::default, |it| checked_plan::mirrors(inputs, &self.fleet, it))
     }
 
     /// Returns what only the nodes of single clusters cause.
@@ -89,7 +89,7 @@ impl<'a> WantedPeers<'a> {
 /// Returns the tree if it is not what `render` would write, and there is a plan.
 fn outdated(inputs: &Inputs) -> anyhow::Result<Option<OutdatedTree>> {
     let fate = Some(Fate::Replaced);
-    let checked = planning::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
+    let checked = checked_plan::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
     let Some(rendered) = &checked.rendered else {
         return Ok(None);
     };

@@ -1,13 +1,13 @@
 //! Possible attacks of hostile clusters, as objects for programs.
 
-use crate::agent::fabric::{At, SiteId};
+use crate::agent::fabric::{NodeRef, SiteId};
 use crate::agent::model::TunnelClaim;
 use crate::diagnostic::escaped;
 use crate::mesh::AddressClass;
 use crate::net::prefixes::Span;
 use crate::proof::bounded_list::{BoundedList, Kinded as _};
 use crate::proof::hostile::{
-    Exposure, Hold, Hostile, Onward, OnwardKind, OpenWay, RelayedSource, WhoseKind,
+    Exposure, Hold, Hostile, OpenWay, Relay, RelayKind, RelayedSource, WhoseKind,
 };
 use crate::proof::messages::hostile::{far_end, owners};
 use crate::results::findings::json::{WrittenPlace, bare_place};
@@ -209,8 +209,8 @@ fn exposure(verified: &Verified, exposure: &Exposure) -> WrittenExposure {
         sends_to_more: more_open(&exposure.open),
         captures: holds(&exposure.attracted),
         captures_more: more_holds(&exposure.attracted),
-        through: each(exposure.onward.listed(), |it| onward(verified, it)),
-        through_more: more_onward(&exposure.onward),
+        through: each(exposure.relays.listed(), |it| relay(verified, it)),
+        through_more: more_relays(&exposure.relays),
     }
 }
 
@@ -246,7 +246,7 @@ fn open(verified: &Verified, site: SiteId, open: OpenWay) -> WrittenOpen {
             Some(AddressClass::Network) => WrittenKind::Network,
             None => WrittenKind::Lan,
         },
-        node: node.map(|node| name(verified, At { site, node })),
+        node: node.map(|node| name(verified, NodeRef { site, node })),
         addresses: Span::new(open.range()).to_string(),
     }
 }
@@ -262,25 +262,25 @@ fn more_open(open: &BoundedList<OpenWay>) -> WrittenMoreOpen {
     }
 }
 
-fn onward(verified: &Verified, onward: &Onward) -> WrittenOnward {
+fn relay(verified: &Verified, relay: &Relay) -> WrittenOnward {
     let passage = |it: &RelayedSource| WrittenPassage {
         addresses: it.span.to_string(),
         by: name(verified, it.by),
-        place: claimed(verified, onward.site, it.claim),
+        place: claimed(verified, relay.site, it.claim),
     };
     WrittenOnward {
-        cluster: verified.cluster(onward.site),
-        linked: onward.is_linked,
-        passages: each(onward.passages.listed(), passage),
-        passages_more: onward.passages.unlisted(),
+        cluster: verified.cluster(relay.site),
+        linked: relay.is_linked,
+        passages: each(relay.passages.listed(), passage),
+        passages_more: relay.passages.unlisted(),
     }
 }
 
-fn more_onward(onward: &BoundedList<Onward>) -> WrittenMoreOnward {
+fn more_relays(relays: &BoundedList<Relay>) -> WrittenMoreOnward {
     WrittenMoreOnward {
-        dropping: onward.more(OnwardKind::Dropped),
-        linked: onward.more(OnwardKind::Linked),
-        unlinked: onward.more(OnwardKind::Unlinked),
+        dropping: relays.more(RelayKind::Dropped),
+        linked: relays.more(RelayKind::Linked),
+        unlinked: relays.more(RelayKind::Unlinked),
     }
 }
 
@@ -290,6 +290,6 @@ fn claimed(verified: &Verified, site: SiteId, claim: TunnelClaim) -> Option<Valu
     Some(json!(bare_place(&place, "", verified.files)))
 }
 
-fn name(verified: &Verified, at: At) -> String {
+fn name(verified: &Verified, at: NodeRef) -> String {
     escaped(&verified.fabric.name(at), NAMED)
 }

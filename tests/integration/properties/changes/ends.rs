@@ -1,6 +1,6 @@
 //! Paths end only with nodes or addresses that the new version does not have.
 
-use clustermesh::changes::NodeRef;
+use clustermesh::changes::NamedNode;
 
 use super::sound::any_versions;
 use super::*;
@@ -96,7 +96,7 @@ impl AddressPath {
             return false;
         };
         let trace = fabric.exchange(Packet {
-            from: At { site: sender, node },
+            from: NodeRef { site: sender, node },
             source: from.address,
             to: goal.goal(receiver),
             destination: to.address,
@@ -122,13 +122,13 @@ impl<'r> Present<'r> {
         file.map_or(&[], |it| &it.snapshot.nodes)
     }
 
-    fn has_node(&self, node: &NodeRef) -> bool {
+    fn has_node(&self, node: &NamedNode) -> bool {
         let mut nodes = self.nodes(&node.cluster).iter();
         nodes.any(|it| it.name == node.node)
     }
 
     /// Returns whether a node is there, and given to others.
-    fn takes_part(&self, node: &NodeRef) -> bool {
+    fn takes_part(&self, node: &NamedNode) -> bool {
         let mut members = self.fleet.memberships(&node.cluster);
         self.has_node(node) && members.all(|it| it.membership.usable.contains(&node.node))
     }
@@ -142,7 +142,7 @@ impl<'r> Present<'r> {
         let Some(node) = &end.node else {
             return true;
         };
-        let node = NodeRef { cluster: end.cluster.clone(), node: node.clone() };
+        let node = NamedNode { cluster: end.cluster.clone(), node: node.clone() };
         let is_left_out = self.has_node(&node) && !self.takes_part(&node);
         let mut nodes = self.nodes(&end.cluster).iter();
         is_left_out || nodes.any(|it| reports(it, end.address))

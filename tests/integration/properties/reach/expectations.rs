@@ -192,7 +192,7 @@ fn followed_all(fabric: &Fabric, expectation: &Expectation) -> (u64, u64) {
                         .flat_map(|source| destinations.iter().map(move |it| (*source, *it)));
                     let mut traces = packets.map(|(source, destination)| {
                         fabric.exchange(Packet {
-                            from: At { site: from, node },
+                            from: NodeRef { site: from, node },
                             source,
                             to: goal(to, receiver.owner),
                             destination,
@@ -247,7 +247,7 @@ proptest! {
         let reach = Reach::new(&fabric, u64::MAX);
         let expectations = read(&written);
         for check in check(&reach, &expectations) {
-            let Check { expectation, pairs, broken, counterexample, voids, .. } = &check;
+            let Check { expectation, pairs, broken, counterexample, unmatched, .. } = &check;
             let fabric = match expectation.expected {
                 Expected::Reach => &fabric,
                 Expected::Deny => &open,
@@ -259,7 +259,7 @@ proptest! {
             }
             prop_assert_eq!(*pairs == 0, every == 0);
             prop_assert_eq!(*broken == 0, breaking == 0, "{:?}", expectation);
-            prop_assert!(0 < *pairs || !voids.is_empty());
+            prop_assert!(0 < *pairs || !unmatched.is_empty());
             prop_assert_eq!(counterexample.is_some(), 0 < *broken);
             prop_assert!(broken <= pairs);
             let Some(shown) = counterexample else { continue };

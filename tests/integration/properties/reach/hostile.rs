@@ -53,7 +53,7 @@ fn believed(site: &Site, keys: &Keys, address: IpAddr) -> Option<bool> {
 /// The destination of a node's packet, computed from its path; none if the path does not contain
 /// it.
 #[expect(clippy::option_option, reason = "an answer, and whether there is one")]
-fn sent(fabric: &Fabric, from: At, hostile: SiteId, address: IpAddr) -> Option<Option<bool>> {
+fn sent(fabric: &Fabric, from: NodeRef, hostile: SiteId, address: IpAddr) -> Option<Option<bool>> {
     let site = &fabric.sites[from.site];
     let keys = keys(&fabric.sites[hostile]);
     let way = fabric.way(&Packet {
@@ -146,7 +146,7 @@ fn hold(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), Tes
         let nodes = site.model.topology.nodes.ids();
         let ready = nodes.filter(|it| site.segment(*it).is_some());
         let ways: Vec<Option<Option<bool>>> = ready
-            .map(|node| sent(fabric, At { site: exposure.site, node }, hostile, address))
+            .map(|node| sent(fabric, NodeRef { site: exposure.site, node }, hostile, address))
             .collect();
         let brute = either(ways.iter().copied().flatten());
         let report = attracted.map(|it| it.is_certain);
@@ -164,19 +164,19 @@ fn hold(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), Tes
 }
 
 /// Holds what gets through a cluster to a third against every address.
-fn hold_onward(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), TestCaseError> {
+fn hold_relays(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), TestCaseError> {
     let second = &fabric.sites[exposure.site];
     let root = keys(&fabric.sites[hostile]);
     for third in fabric.sites.ids().filter(|it| ![hostile, exposure.site].contains(it)) {
-        let onward = exposure.onward.listed().iter().find(|it| it.site == third);
+        let relay = exposure.relays.listed().iter().find(|it| it.site == third);
         let third = &fabric.sites[third];
         let there = keys(third);
         let is_routed = addresses(fabric).iter().any(|it| believed(second, &there, *it).is_some());
         let is_heard = !exposure.believed.is_empty();
-        prop_assert_eq!(onward.is_some(), is_routed && is_heard);
-        let Some(onward) = onward else { continue };
+        prop_assert_eq!(relay.is_some(), is_routed && is_heard);
+        let Some(relay) = relay else { continue };
         for address in addresses(fabric) {
-            let by = |at: At, is_enough: &dyn Fn(Option<bool>) -> bool| {
+            let by = |at: NodeRef, is_enough: &dyn Fn(Option<bool>) -> bool| {
                 let segment = second.segment(at.node);
                 let led = segment.filter(|it| second.leader(*it).node() == at.node);
                 let key = fabric.node(at).kilo.key;
@@ -187,10 +187,10 @@ fn hold_onward(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<
                     && 0 < segments.len()
             };
             let nodes =
-                second.model.topology.nodes.ids().map(|node| At { site: exposure.site, node });
+                second.model.topology.nodes.ids().map(|node| NodeRef { site: exposure.site, node });
             let surely = nodes.clone().any(|at| by(at, &|it| it == Some(true)));
             let passage =
-                onward.passages.listed().iter().find(|it| it.span.holds(Span::host(address)));
+                relay.passages.listed().iter().find(|it| it.span.holds(Span::host(address)));
             prop_assert!(passage.is_some() || !surely, "no way with {}", address);
             if let Some(passage) = passage {
                 prop_assert_eq!(passage.by.site, exposure.site);
@@ -234,7 +234,7 @@ proptest! {
             prop_assert_eq!(hostile.exposures.len() + 1, fabric.sites.len());
             for exposure in &hostile.exposures {
                 hold(&fabric, hostile.site, exposure)?;
-                hold_onward(&fabric, hostile.site, exposure)?;
+                hold_relays(&fabric, hostile.site, exposure)?;
             }
         }
     }

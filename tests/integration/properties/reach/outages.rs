@@ -79,7 +79,7 @@ fn without(input: &Input, fabric: &Fabric, lost: &LostNodes) -> Snapshots {
         let site = fabric.site_named(entry.name.as_str()).unwrap();
         let is_left = |it: &&Node| {
             let node = fabric.site(site).node_named(&it.name).unwrap();
-            !lost.contain(At { site, node })
+            !lost.contain(NodeRef { site, node })
         };
         let left: Vec<Node> = snapshot.nodes.iter().filter(is_left).cloned().collect();
         let nodes = if lost.touch(site) && is_numbered(fabric.site(site)) {
@@ -231,7 +231,7 @@ fn outages_agree(world: &World, is_tidy: bool) -> Result<(), TestCaseError> {
             match node {
                 Some(name) => {
                     let node = fabric.site(site).node_named(name).unwrap();
-                    lost.contain(At { site, node })
+                    lost.contain(NodeRef { site, node })
                 }
                 None => lost.are_all_of(&fabric, site),
             }

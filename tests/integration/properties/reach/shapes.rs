@@ -7,7 +7,7 @@ use super::*;
 use clustermesh::document::Source;
 use clustermesh::mesh;
 use clustermesh::proof::bounded_list::{APART, BoundedList, Kinded};
-use clustermesh::proof::hostile::{Breach, Onward, OnwardKind, WhoseKind, assume_hostile};
+use clustermesh::proof::hostile::{Breach, Relay, RelayKind, WhoseKind, assume_hostile};
 use clustermesh::proof::verify::{Asked, LeakedRange, Tally, Verification, verify, verify_sound};
 use clustermesh::snapshot::Snapshot;
 
@@ -341,8 +341,8 @@ fn listed_and_more<T: Kinded>(list: &BoundedList<T>, kind: T::Kind) -> (usize, u
     (listed.count(), list.more(kind))
 }
 
-fn kinds(paths: &BoundedList<Onward>) -> [(usize, usize); 3] {
-    [OnwardKind::Dropped, OnwardKind::Linked, OnwardKind::Unlinked]
+fn kinds(paths: &BoundedList<Relay>) -> [(usize, usize); 3] {
+    [RelayKind::Dropped, RelayKind::Linked, RelayKind::Unlinked]
         .map(|kind| listed_and_more(paths, kind))
 }
 
@@ -389,7 +389,7 @@ fn onward_paths_of_many_hostile_clusters_are_counted() {
     for hostile in assume_hostile(&fabric, &meshes, &sites, APART) {
         assert_eq!(hostile.exposures.len(), 19);
         for exposure in &hostile.exposures {
-            assert_eq!(kinds(&exposure.onward), [all, none, none]);
+            assert_eq!(kinds(&exposure.relays), [all, none, none]);
         }
     }
 }
@@ -415,10 +415,10 @@ fn onward_paths_that_no_mesh_allows_are_counted() {
     let sites: Vec<SiteId> = fabric.sites.ids().take(1).collect();
     let (all, none) = ((APART, 18 - APART), (0, 0));
     let linked = assume_hostile(&fabric, &meshes, &sites, APART).remove(0);
-    assert_eq!(kinds(&linked.exposures[0].onward), [none, all, none]);
+    assert_eq!(kinds(&linked.exposures[0].relays), [none, all, none]);
     assert!(linked.breaches().is_empty());
     let unlinked = assume_hostile(&fabric, &[], &sites, APART).remove(0);
-    assert_eq!(kinds(&unlinked.exposures[0].onward), [none, none, all]);
+    assert_eq!(kinds(&unlinked.exposures[0].relays), [none, none, all]);
     let breaches = unlinked.breaches();
     let through =
         breaches.iter().filter(|it| matches!(it, Breach::Passage(..) | Breach::Passages(..)));

@@ -11,7 +11,7 @@ use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::document::nearest;
 use serde::Deserialize;
 
-use crate::allowance::Allowance;
+use crate::allowed_losses::Allowance;
 
 /// The variable with all parameters.
 const VARIABLE: &str = "ARGOCD_APP_PARAMETERS";

@@ -13,12 +13,12 @@ use clustermesh::name::ClusterName;
 use clustermesh::rules::{clusters, reach};
 
 use super::DiffArgs;
-use crate::applied_files::{AppliedFiles, Dumps, KnownContents};
+use crate::cluster_peers::{ClusterPeers, Dumps, KnownContents};
 use crate::disk::{self, Revision, Roots};
 use crate::failure::CommandResult;
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::settings::{FileOptions, Setting, SettingOrigin};
-use crate::{applied_files, input_file};
+use crate::{cluster_peers, input_file};
 
 mod commit;
 
@@ -54,7 +54,7 @@ pub(super) struct Before {
     /// Its mesh and snapshots; nothing if only its Peers are known.
     pub(super) inputs: Option<Inputs>,
     /// Its Peers.
-    pub(super) applied: AppliedFiles,
+    pub(super) applied: ClusterPeers,
     /// Their texts.
     pub(super) known: KnownContents,
     /// Facts about it that change what the comparison means.
@@ -136,7 +136,7 @@ impl<'a> Against<'a> {
         match self {
             Self::Nothing => Ok(Before {
                 notes: vec!["all Peers count as new (--against none)".to_owned()],
-                ..Before::of_peers(AppliedFiles::default(), KnownContents::default())
+                ..Before::of_peers(ClusterPeers::default(), KnownContents::default())
             }),
             Self::Revision(revision) => commit::read(&revision, options, inputs, snapshots),
             Self::Folder(folder) => {
@@ -148,8 +148,8 @@ impl<'a> Against<'a> {
             }
             Self::Dumps(dumps) => {
                 let known = KnownContents::default();
-                let applied = applied_files::read_and_keep(inputs, Some(dumps), Some(&known))?;
-                applied.check_left(&applied_files::clusters(inputs))?;
+                let applied = cluster_peers::read_and_keep(inputs, Some(dumps), Some(&known))?;
+                applied.check_left(&cluster_peers::clusters(inputs))?;
                 let left = applied.left().keys().map(|it| {
                     format!("no mesh contains {it}, so it counts as a cluster that left")
                 });
@@ -170,7 +170,7 @@ impl<'a> Against<'a> {
 
 impl Before {
     /// Returns Peers of which no mesh is known.
-    fn of_peers(applied: AppliedFiles, known: KnownContents) -> Self {
+    fn of_peers(applied: ClusterPeers, known: KnownContents) -> Self {
         Self { inputs: None, applied, known, notes: Vec::new() }
     }
 }
@@ -212,7 +212,7 @@ fn of_folder(inputs: &mut Inputs) -> CommandResult<Before> {
     let folder = inputs.settings.rendered.value.clone();
     disk::entries(&Roots::anywhere(), &folder)?;
     let known = KnownContents::default();
-    let mut applied = applied_files::read_and_keep(inputs, None, Some(&known))?;
+    let mut applied = cluster_peers::read_and_keep(inputs, None, Some(&known))?;
     if !has_folders(&applied, inputs) {
         let name = disk::shown(&folder);
         let error =
@@ -224,14 +224,14 @@ fn of_folder(inputs: &mut Inputs) -> CommandResult<Before> {
 }
 
 /// Returns whether a cluster has a folder in a tree that was read.
-fn has_folders(applied: &AppliedFiles, inputs: &Inputs) -> bool {
-    let mut clusters = applied_files::clusters(inputs).into_iter();
+fn has_folders(applied: &ClusterPeers, inputs: &Inputs) -> bool {
+    let mut clusters = cluster_peers::clusters(inputs).into_iter();
     clusters.any(|it| !applied.absent.contains(&it))
 }
 
 /// Checks that every manifest was read: clusters keep the Peers of one that cannot be applied, so its Peers count as
 /// unknown, not as new.
-fn all_read(applied: &AppliedFiles, name: &str) -> anyhow::Result<()> {
+fn all_read(applied: &ClusterPeers, name: &str) -> anyhow::Result<()> {
     let Some(unread) = applied.findings.iter().find(|it| reach::is_unread(it)) else {
         return Ok(());
     };

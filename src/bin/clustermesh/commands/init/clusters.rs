@@ -14,7 +14,7 @@ use clustermesh::snapshot::Snapshot;
 
 use crate::commands::snapshot::{ListedNodes, dump_name, no_snapshot, read_dump};
 use crate::failure::{CommandFailure, CommandResult};
-use crate::{Outcome, applied_files};
+use crate::{Outcome, cluster_peers};
 
 use crate::settings::Settings;
 
@@ -227,7 +227,7 @@ impl ClusterOptions {
                     Quoted(cluster.as_str())
                 );
             }
-            let (_, _, file) = applied_files::read_file(cluster, path)?;
+            let (_, _, file) = cluster_peers::read_file(cluster, path)?;
             let made = file.content.peers.iter();
             let made = made
                 .filter(|it| it.claims.source.is_none() && !it.claims.is_rendered && !it.is_ending);

@@ -12,7 +12,7 @@ use clustermesh::text;
 use super::keep::Keeper;
 use super::kept::KeptSnapshot;
 use super::{SnapshotArgs, check_named, report_config, services, wait};
-use crate::allowance::unknown_cluster;
+use crate::allowed_losses::unknown_cluster;
 use crate::cluster::{self, Arrival, TimeLimits, Wanted, useless};
 use crate::output::Printer;
 use crate::reach::Addressed;

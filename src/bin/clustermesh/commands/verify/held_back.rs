@@ -16,12 +16,12 @@ use clustermesh::{manifest, text};
 
 use super::{Proof, ProofRequest, VerifyArgs, expectations};
 use crate::Outcome;
-use crate::applied_files::{AppliedFiles, KnownContents};
+use crate::checked_plan::{self, CheckResult, OutputCheck};
+use crate::cluster_peers::{ClusterPeers, KnownContents};
 use crate::disk::Revision;
 use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs::{self, Inputs};
 use crate::output::Printer;
-use crate::planning::{self, CheckResult, OutputCheck};
 use crate::proving::look;
 use crate::settings::{FileOptions, NoMesh};
 use crate::threshold::Threshold;
@@ -163,7 +163,8 @@ impl Refresh {
     fn errors(&self) -> CommandResult<Errors> {
         let inputs = &self.inputs;
         let fate = Some(Fate::Replaced);
-        let mut checked = planning::check(inputs, Purpose::Validate, fate, OutputCheck::Unasked)?;
+        let mut checked =
+            checked_plan::check(inputs, Purpose::Validate, fate, OutputCheck::Unasked)?;
         let losses = checked.rendered.iter();
         let losses: Vec<_> = losses.flat_map(|it| it.changes.losses.clone()).collect();
         checked.add_losses(&losses, Allowing::Write);
@@ -187,7 +188,7 @@ impl Refresh {
         let settings = &self.inputs.settings;
         let texts = manifest::texts(plan);
         let known = KnownContents::default();
-        let applied = AppliedFiles::planned(settings, plan, &texts, &known);
+        let applied = ClusterPeers::planned(settings, plan, &texts, &known);
         let fabric = applied.fabric_of(&self.inputs, Some(fleet), None);
         let gaps = InputGaps { mistakes: &[], missing: &[] };
         let request = ProofRequest {

@@ -7,7 +7,7 @@ use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::proof::bounded_list::APART;
 use clustermesh::proof::hostile::{Hostile, assume_hostile};
 
-use crate::allowance::without_site;
+use crate::allowed_losses::without_site;
 use crate::inputs::Inputs;
 
 /// Finds what each of the clusters of these names could do, in their own order.

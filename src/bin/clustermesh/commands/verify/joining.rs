@@ -12,7 +12,7 @@ use clustermesh::rules::{self, Finding};
 use clustermesh::{manifest, plan};
 
 use super::{Proof, ProofInputs, ProofRequest};
-use crate::applied_files::{AppliedFiles, KnownContents};
+use crate::cluster_peers::{ClusterPeers, KnownContents};
 use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 use crate::proving::look;
@@ -34,7 +34,7 @@ pub(super) struct JoinPlan {
 pub(super) struct JoinedPeers {
     pub(super) meshes: Vec<Mesh>,
     /// The Peers that `render` would write.
-    pub(super) applied: AppliedFiles,
+    pub(super) applied: ClusterPeers,
     /// The ranges that are withheld because of claims of nodes.
     pub(super) excused: Excused,
 }
@@ -64,7 +64,7 @@ impl JoinPlan {
             return Ok(planned);
         };
         let plan = plan::plan(&fleet)?;
-        let applied = AppliedFiles::planned(
+        let applied = ClusterPeers::planned(
             &inputs.settings,
             &plan,
             &manifest::texts(&plan),

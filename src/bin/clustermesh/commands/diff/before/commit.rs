@@ -7,12 +7,12 @@ use std::sync::Arc;
 use anyhow::anyhow;
 
 use super::{Before, REMEDY, has_folders};
-use crate::applied_files::{AppliedFiles, KnownContents};
+use crate::cluster_peers::{ClusterPeers, KnownContents};
 use crate::disk::{self, Revision};
 use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs::{self, Inputs, KnownSnapshots};
 use crate::settings::{FileOptions, NoMesh, Settings};
-use crate::{applied_files, git, planning};
+use crate::{checked_plan, cluster_peers, git};
 
 /// The patterns that match every text of a mesh.
 const MESH: [&str; 2] =
@@ -59,7 +59,7 @@ pub(super) fn read(
                 None if problem == UnusableInputs::Missing
                     && is_beginning(revision, &[&RENDERED], [&inputs, now])? =>
                 {
-                    (AppliedFiles::default(), Some(beginning))
+                    (ClusterPeers::default(), Some(beginning))
                 }
                 None => return Err(unknown(revision, "cannot be rendered")),
             }
@@ -81,7 +81,7 @@ fn of_mesh(
     inputs: &mut Inputs,
     now: &Inputs,
     known: &KnownContents,
-) -> CommandResult<AppliedFiles> {
+) -> CommandResult<ClusterPeers> {
     if let Some(applied) = own_tree(inputs, known)? {
         return Ok(applied);
     }
@@ -115,7 +115,7 @@ fn is_beginning(
             return Ok(false);
         }
     }
-    let clusters = versions.into_iter().flat_map(applied_files::clusters);
+    let clusters = versions.into_iter().flat_map(cluster_peers::clusters);
     let names = clusters.flat_map(|it| [format!("{it}.json"), format!("*--{it}.yaml")]);
     let settings = versions.map(|it| &it.settings);
     let folders = settings.map(|it| [&*it.snapshots.value, &*it.rendered.value]);
@@ -136,7 +136,7 @@ impl UnusableInputs {
             return Some(Self::Errors);
         }
         let has_no_mesh = inputs.meshes.is_empty();
-        (has_no_mesh || !planning::missing(inputs).is_empty()).then_some(Self::Missing)
+        (has_no_mesh || !checked_plan::missing(inputs).is_empty()).then_some(Self::Missing)
     }
 
     fn name(self) -> &'static str {
@@ -165,7 +165,7 @@ fn without_mesh(
     let (applied, note) = match read? {
         (Some(applied), _) => (applied, format!("{name} has no mesh, so no causes are listed")),
         (None, true) => (
-            AppliedFiles::default(),
+            ClusterPeers::default(),
             format!(
                 "{name} has no mesh, snapshot or rendered Peer, so this is the beginning and all Peers are new"
             ),
@@ -179,22 +179,22 @@ fn without_mesh(
 
 /// Reads a whole tree of which no mesh is known, with the folders of clusters that left. Nothing if no folder of a
 /// cluster is there.
-fn tree(inputs: &mut Inputs, known: &KnownContents) -> CommandResult<Option<AppliedFiles>> {
+fn tree(inputs: &mut Inputs, known: &KnownContents) -> CommandResult<Option<ClusterPeers>> {
     if !is_there(inputs) {
         return Ok(None);
     }
-    let mut applied = applied_files::read_and_keep(inputs, None, Some(known))?;
+    let mut applied = cluster_peers::read_and_keep(inputs, None, Some(known))?;
     applied.read_left(inputs)?;
     let is_any = !applied.left().is_empty() || has_folders(&applied, inputs);
     Ok(is_any.then_some(applied))
 }
 
 /// Reads a tree for the clusters of its mesh; nothing if it has no folder of any.
-fn own_tree(inputs: &mut Inputs, known: &KnownContents) -> CommandResult<Option<AppliedFiles>> {
+fn own_tree(inputs: &mut Inputs, known: &KnownContents) -> CommandResult<Option<ClusterPeers>> {
     if !is_there(inputs) {
         return Ok(None);
     }
-    let applied = applied_files::read_and_keep(inputs, None, Some(known))?;
+    let applied = cluster_peers::read_and_keep(inputs, None, Some(known))?;
     Ok(has_folders(&applied, inputs).then_some(applied))
 }
 
@@ -205,8 +205,8 @@ fn is_there(inputs: &Inputs) -> bool {
 }
 
 /// Renders in memory; nothing if the inputs are wrong.
-fn rendered(inputs: &Inputs, known: &KnownContents) -> anyhow::Result<Option<AppliedFiles>> {
-    let planned = planning::plan(inputs)?;
+fn rendered(inputs: &Inputs, known: &KnownContents) -> anyhow::Result<Option<ClusterPeers>> {
+    let planned = checked_plan::plan(inputs)?;
     let settings = &inputs.settings;
-    Ok(planned.map(|it| AppliedFiles::planned(settings, &it.plan, &it.texts, known)))
+    Ok(planned.map(|it| ClusterPeers::planned(settings, &it.plan, &it.texts, known)))
 }

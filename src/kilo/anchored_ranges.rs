@@ -1,4 +1,4 @@
-//! Carried ranges: those of the nodes that anchors carry as a whole.
+//! Anchored ranges: those of the nodes that anchors carry as a whole.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use crate::net::Cidr;
 
 /// The ranges of the nodes of a cluster that anchors carry as a whole.
 #[derive(Clone, Debug, Default)]
-pub struct CarriedRanges {
+pub struct AnchoredRanges {
     /// The pod ranges. Of a flat list, all ranges that anchors name: none of them goes to another node, so that no
     /// node decides by its addresses what a range is for.
     pub pods: Vec<Cidr>,
@@ -34,15 +34,15 @@ impl SegmentAddresses<'_> {
     }
 }
 
-impl CarriedRanges {
+impl AnchoredRanges {
     /// Returns those that an entry declares.
     pub(super) fn new(entry: &Entry, segments: &[SegmentAddresses]) -> Self {
         let Entry { advertise, networks, .. } = entry;
         match networks {
             Networks::Typed { .. } => Self {
-                pods: cidrs(advertise.carried_pods(networks).iter()),
+                pods: cidrs(advertise.anchored_pods(networks).iter()),
                 networks: Vec::new(),
-                subnet: advertise.carried_subnet(networks).map(|it| it.cidr),
+                subnet: advertise.anchored_subnet(networks).map(|it| it.cidr),
             },
             Networks::Flat { allowed } => {
                 let named = allowed.iter().filter(|it| is_named(&entry.anchors, it));

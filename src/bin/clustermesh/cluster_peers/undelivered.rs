@@ -7,9 +7,9 @@ use clustermesh::agent::fabric::Fabric;
 use clustermesh::agent::inventory;
 use clustermesh::name::ClusterName;
 
-use super::{AppliedFiles, Dumps, KnownContents};
+use super::{ClusterPeers, Dumps, KnownContents};
+use crate::checked_plan::RenderPlan;
 use crate::inputs::Inputs;
-use crate::planning::RenderPlan;
 use crate::tree_comparison;
 
 /// The Peers of clusters that lack changes of the rendered tree, once it is applied.
@@ -26,7 +26,7 @@ impl Undelivered {
     }
 }
 
-impl AppliedFiles {
+impl ClusterPeers {
     /// Returns the Peers of the clusters that have others than the rendered tree, once they have those of the tree and
     /// keep the foreign ones; none if `render` would change the tree.
     pub(crate) fn undelivered(

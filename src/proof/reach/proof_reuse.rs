@@ -1,4 +1,4 @@
-//! Likeness: whether two proofs of the same nodes with other Peers see some addresses alike.
+//! Proof reuse: whether two proofs of the same nodes with other Peers see some addresses alike.
 
 use std::collections::BTreeMap;
 

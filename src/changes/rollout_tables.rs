@@ -1,4 +1,4 @@
-//! Arriving Peers: the tables that a target's agents can have between the old and the new version.
+//! Rollout tables: the tables that a target's agents can have between the old and the new version.
 //!
 //! The fate of a packet depends only on the Peers around its addresses, and on those with the keys of
 //! its ends. So only Peers that share a key, a segment or addresses are tried together; the states of
@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::arrival::{Arrivals, KeyMove, KnownArrivals, MOST_OBJECTS, Object};
 use super::blocks::FollowedAddresses;
 use super::peer_change::PeerDifferences;
+use super::rollout_states::{KeyMove, KnownRollouts, MOST_OBJECTS, Object, Rollout};
 use crate::agent::applied::{Applied, AppliedFile};
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{Fabric, Holding, SiteId};
@@ -24,7 +24,7 @@ const MOST_TABLES: usize = 24;
 
 /// The states of a target's agents between the old and the new version.
 #[derive(Default)]
-pub(super) struct Arriving<'s> {
+pub(super) struct RolloutTables<'s> {
     /// The tables, apart from the old and the new one.
     pub(super) tables: Vec<TransientTable<'s>>,
     /// Peers whose keys move.
@@ -60,11 +60,11 @@ struct TrialState {
 /// Trials in some orders of steps. Many are of equal objects.
 struct Trials<'o> {
     orders: &'o BTreeSet<StepOrder>,
-    arrivals: KnownArrivals,
-    states: BTreeMap<Arrivals, Arc<[TrialState]>>,
+    rollouts: KnownRollouts,
+    states: BTreeMap<Rollout, Arc<[TrialState]>>,
 }
 
-impl<'s> Arriving<'s> {
+impl<'s> RolloutTables<'s> {
     /// Finds the tables of a target that has the nodes of the new version.
     pub(super) fn find(
         target: SiteId,
@@ -77,23 +77,23 @@ impl<'s> Arriving<'s> {
         }
         let objects = objects(peers);
         let groups = Groups::new(&objects, followed.fabric);
-        let mut arriving = Self::default();
+        let mut tables = Self::default();
         let mut known =
-            Trials { orders, arrivals: KnownArrivals::default(), states: BTreeMap::new() };
+            Trials { orders, rollouts: KnownRollouts::default(), states: BTreeMap::new() };
         let mut trials = Vec::new();
         for group in groups.members.values() {
             let members: Vec<Object> =
                 group.iter().filter_map(|it| objects.get(*it).copied()).collect();
-            let moved = KeyMove::find(&members, orders, &mut known.arrivals);
-            arriving.key_moves.extend(moved);
+            let moved = KeyMove::find(&members, orders, &mut known.rollouts);
+            tables.key_moves.extend(moved);
         }
         for set in groups.sets(&objects, followed) {
             if MOST_OBJECTS < set.len() {
-                arriving.give_up(&objects, &set);
+                tables.give_up(&objects, &set);
                 continue;
             }
             let trial = known.of(&objects, set);
-            arriving.states += trial.states.len();
+            tables.states += trial.states.len();
             if !trial.states.is_empty() {
                 trials.push(trial);
             }
@@ -101,19 +101,19 @@ impl<'s> Arriving<'s> {
         for round in rounds(trials) {
             let count = round.iter().map(|it| it.states.len()).max();
             let count = count.unwrap_or_default();
-            if MOST_TABLES < arriving.tables.len() + count {
+            if MOST_TABLES < tables.tables.len() + count {
                 for trial in &round {
-                    arriving.give_up(&objects, &trial.objects);
+                    tables.give_up(&objects, &trial.objects);
                 }
                 continue;
             }
             for place in 0..count {
                 let states = round.iter().filter_map(|it| it.state(place));
                 let table = TransientTable::new(&objects, states);
-                arriving.tables.push(table);
+                tables.tables.push(table);
             }
         }
-        arriving
+        tables
     }
 
     fn give_up<'p>(&mut self, objects: &[Object], set: impl IntoIterator<Item = &'p usize>) {
@@ -272,28 +272,28 @@ impl Trials<'_> {
     fn of(&mut self, objects: &[Object], set: BTreeSet<usize>) -> Trial {
         let members = set.iter().filter_map(|it| objects.get(*it).copied());
         let members: Vec<Object> = members.collect();
-        let arrivals = Arrivals::new(&members);
-        let known = self.states.get(&arrivals).map(Arc::clone);
+        let rollout = Rollout::new(&members);
+        let known = self.states.get(&rollout).map(Arc::clone);
         Trial {
             objects: set.into_iter().collect(),
-            states: known.unwrap_or_else(|| self.tried(arrivals)),
+            states: known.unwrap_or_else(|| self.tried(rollout)),
         }
     }
 
-    fn tried(&mut self, arrivals: Arrivals) -> Arc<[TrialState]> {
+    fn tried(&mut self, rollout: Rollout) -> Arc<[TrialState]> {
         let mut found: BTreeMap<Vec<Option<bool>>, bool> = BTreeMap::new();
         for order in self.orders {
-            for state in &*self.arrivals.states(&arrivals, *order) {
-                *found.entry(arrivals.versions(state)).or_default() |= state.is_final;
+            for state in &*self.rollouts.states(&rollout, *order) {
+                *found.entry(rollout.versions(state)).or_default() |= state.is_final;
             }
         }
-        let ends = [false, true].map(|is_new| arrivals.unified(arrivals.whole(is_new)));
+        let ends = [false, true].map(|is_new| rollout.unified(rollout.whole(is_new)));
         let states = found.into_iter().map(|(versions, is_final)| TrialState {
-            versions: arrivals.unified(versions),
+            versions: rollout.unified(versions),
             is_final,
         });
         let states: Arc<[TrialState]> = states.filter(|it| !ends.contains(&it.versions)).collect();
-        self.states.insert(arrivals, Arc::clone(&states));
+        self.states.insert(rollout, Arc::clone(&states));
         states
     }
 }

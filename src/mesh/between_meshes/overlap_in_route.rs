@@ -1,4 +1,4 @@
-//! Sight: overlapping ranges of different meshes that one cluster would have to route.
+//! Overlaps in route: overlapping ranges of different meshes that one cluster would have to route.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const MAX_REPORTED: usize = 1000;
 const COMPARED: usize = 10 * MAX_REPORTED;
 
 /// A range and who declares it.
-struct SightClaim<'a> {
+struct RoutedRange<'a> {
     member: MeshMember<'a>,
     range: &'a Range,
 }
@@ -68,26 +68,26 @@ fn seen<'a>(
     seen
 }
 
-fn claims<'a>(seen: &[MeshMember<'a>]) -> Vec<SightClaim<'a>> {
+fn claims<'a>(seen: &[MeshMember<'a>]) -> Vec<RoutedRange<'a>> {
     seen.iter()
         .flat_map(|member| {
             let ranges = member.entry.networks.all().into_iter();
-            ranges.map(|range| SightClaim { member: *member, range })
+            ranges.map(|range| RoutedRange { member: *member, range })
         })
         .collect()
 }
 
 /// Ranges of one cluster, and of two that are in one mesh, are compared there.
-fn share_a_mesh(first: &SightClaim, second: &SightClaim, members: &MeshMembers) -> bool {
-    let meshes = |claim: &SightClaim| -> BTreeSet<usize> {
+fn share_a_mesh(first: &RoutedRange, second: &RoutedRange, members: &MeshMembers) -> bool {
+    let meshes = |claim: &RoutedRange| -> BTreeSet<usize> {
         let all = members.0.get(&claim.member.entry.name);
         all.into_iter().flatten().map(|member| member.index).collect()
     };
     !meshes(first).is_disjoint(&meshes(second))
 }
 
-fn overlap(later: &SightClaim, earlier: &SightClaim, target: &ClusterName) -> Finding {
-    let whose = |claim: &SightClaim| {
+fn overlap(later: &RoutedRange, earlier: &RoutedRange, target: &ClusterName) -> Finding {
+    let whose = |claim: &RoutedRange| {
         format!("`{}` (mesh `{}`)", claim.member.entry.name, claim.member.mesh.name)
     };
     let message = format!(
@@ -97,7 +97,7 @@ fn overlap(later: &SightClaim, earlier: &SightClaim, target: &ClusterName) -> Fi
         earlier.range.cidr,
         whose(earlier),
     );
-    let label = |claim: &SightClaim| format!("of `{}`", claim.member.entry.name);
+    let label = |claim: &RoutedRange| format!("of `{}`", claim.member.entry.name);
     Finding::new(&mistake::OVERLAPPING_RANGES, message)
         .at(later.range.place.clone(), label(later))
         .at(earlier.range.place.clone(), label(earlier))

@@ -1,4 +1,4 @@
-//! Settled snapshots: the nodes of a cluster after some are lost and the agents of the others have converged.
+//! Snapshots after a loss: the nodes of a cluster after some are lost and the agents of the others have converged.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 
 /// Returns the snapshot of a cluster once its Kilo ignores the lost nodes. They stay in it, as nodes that do not check
 /// in: their keys and addresses are still in the Peers of other clusters.
-pub(super) fn settled(
+pub(super) fn snapshot_after_loss(
     fabric: &Fabric,
     number: SiteId,
     lost: &BTreeSet<NodeId>,

@@ -1,4 +1,4 @@
-//! Across: what is wrong between meshes that are each right in itself.
+//! Mistakes between meshes that are each right in itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::{Entry, Mesh};
 mod agreement;
 mod externals;
 mod services;
-mod sight;
+mod overlap_in_route;
 
 /// Returns all that is wrong between meshes of one run.
 pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
@@ -19,7 +19,7 @@ pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
     let mut findings = duplicate_meshes(meshes);
     findings.extend(linked_twice(meshes, &members));
     findings.extend(agreement::check(&members));
-    findings.extend(sight::overlaps(meshes, &members));
+    findings.extend(overlap_in_route::overlaps(meshes, &members));
     findings.extend(externals::check(meshes));
     findings.extend(services::check(meshes));
     findings.extend(colliding_names(meshes));

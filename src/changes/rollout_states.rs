@@ -1,4 +1,4 @@
-//! Arrivals: the states in which an agent can be while the objects of a target arrive one after another
+//! Rollout states: the states in which an agent can be while the objects of a target arrive one after another
 //! (`kilo.md` §2.2), and the keys that it may forget then.
 //!
 //! An agent keeps Peers by key. An event of a Peer removes its old key and sets its new one, and a
@@ -36,7 +36,7 @@ type Memory = Vec<Option<Known>>;
 
 /// A state of an agent.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct ArrivalState {
+pub(super) struct RolloutState {
     /// The Peers that it has.
     memory: Memory,
     /// True if everything has arrived, so that the state stays until the agent lists all Peers
@@ -92,28 +92,28 @@ struct ObjectShape {
 
 /// Some objects of a target, whose orders are tried. Those that are equal have the same states.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Arrivals {
+pub(super) struct Rollout {
     objects: Vec<ObjectShape>,
     keys: usize,
 }
 
 /// The states of objects that were tried before.
 #[derive(Default)]
-pub(super) struct KnownArrivals(BTreeMap<(Arrivals, StepOrder), Arc<BTreeSet<ArrivalState>>>);
+pub(super) struct KnownRollouts(BTreeMap<(Rollout, StepOrder), Arc<BTreeSet<RolloutState>>>);
 
-impl KnownArrivals {
+impl KnownRollouts {
     /// Returns every state in which an agent can be, with all sequences of steps that an order allows.
     pub(super) fn states(
         &mut self,
-        arrivals: &Arrivals,
+        rollout: &Rollout,
         order: StepOrder,
-    ) -> Arc<BTreeSet<ArrivalState>> {
-        let known = self.0.entry((arrivals.clone(), order));
-        Arc::clone(known.or_insert_with(|| Arc::new(arrivals.states(order))))
+    ) -> Arc<BTreeSet<RolloutState>> {
+        let known = self.0.entry((rollout.clone(), order));
+        Arc::clone(known.or_insert_with(|| Arc::new(rollout.states(order))))
     }
 }
 
-impl Arrivals {
+impl Rollout {
     /// Takes objects.
     pub(super) fn new(objects: &[Object]) -> Self {
         let mut numbers: Vec<[u8; 32]> = Vec::new();
@@ -148,7 +148,7 @@ impl Arrivals {
     }
 
     /// Returns the version of each object that an agent has.
-    pub(super) fn versions(&self, state: &ArrivalState) -> Vec<Option<bool>> {
+    pub(super) fn versions(&self, state: &RolloutState) -> Vec<Option<bool>> {
         let mut versions = vec![None; self.objects.len()];
         for it in state.memory.iter().flatten() {
             if let Some(version) = versions.get_mut(it.object) {
@@ -159,7 +159,7 @@ impl Arrivals {
     }
 
     /// Returns the objects of which an agent should have the new content in the end, and does not have the key.
-    pub(super) fn lost(&self, state: &ArrivalState) -> impl Iterator<Item = usize> {
+    pub(super) fn lost(&self, state: &RolloutState) -> impl Iterator<Item = usize> {
         let has = |key: usize| state.memory.get(key).is_some_and(Option::is_some);
         let objects = self.objects.iter().enumerate();
         let lost = objects.filter(move |it| it.1.new_key.is_some_and(|key| !has(key)));
@@ -176,7 +176,7 @@ impl Arrivals {
 
     /// Returns every state in which an agent can be, with all sequences of steps that an order allows. Of two Peers that
     /// have one key already, either may be the one that the agent has.
-    fn states(&self, order: StepOrder) -> BTreeSet<ArrivalState> {
+    fn states(&self, order: StepOrder) -> BTreeSet<RolloutState> {
         let events = self.events();
         let mut found = BTreeSet::new();
         let mut seen: BTreeSet<(BTreeSet<Event>, Memory)> = BTreeSet::new();
@@ -187,7 +187,7 @@ impl Arrivals {
             if !seen.insert((done.clone(), memory.clone())) {
                 continue;
             }
-            found.insert(ArrivalState {
+            found.insert(RolloutState {
                 memory: memory.clone(),
                 is_final: done.len() == events.len(),
             });
@@ -303,7 +303,7 @@ impl KeyMove {
     pub(super) fn find(
         objects: &[Object],
         orders: &BTreeSet<StepOrder>,
-        arrivals: &mut KnownArrivals,
+        rollouts: &mut KnownRollouts,
     ) -> Option<Self> {
         let kind = kind(objects)?;
         let mut peers: Vec<String> = names(objects, 0..objects.len());
@@ -318,9 +318,9 @@ impl KeyMove {
                 peers,
             });
         }
-        let own = Arrivals::new(objects);
+        let own = Rollout::new(objects);
         let mut lost = |order: StepOrder| -> BTreeSet<usize> {
-            let states = arrivals.states(&own, order);
+            let states = rollouts.states(&own, order);
             let states = states.iter().filter(|it| it.is_final);
             states.flat_map(|it| own.lost(it)).collect()
         };

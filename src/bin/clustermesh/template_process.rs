@@ -1,4 +1,4 @@
-//! Filling in: templates of users, in a process of its own with limits of memory, time and stack.
+//! The process that fills in templates of users, with limits of memory, time and stack.
 //!
 //! A few bytes of a template can build any amount of data, nest it to any depth, or compare it for hours, and
 //! the engine bounds only the number of its steps. The process is this program again. It uses nothing but its
@@ -39,7 +39,7 @@ enum Reply {
 }
 
 /// The process that fills in the templates of a run, started for the first of them.
-pub(crate) struct FillProcess<'a> {
+pub(crate) struct TemplateProcess<'a> {
     facts: &'a FleetFacts<'a>,
     worker: Option<Worker>,
 }
@@ -51,7 +51,7 @@ struct Worker {
     replies: BufReader<ChildStdout>,
 }
 
-impl<'a> FillProcess<'a> {
+impl<'a> TemplateProcess<'a> {
     /// Returns a process that will have these facts.
     pub(crate) fn new(facts: &'a FleetFacts<'a>) -> Self {
         Self { facts, worker: None }

@@ -1,4 +1,4 @@
-//! Planning: the plan that the inputs allow, the tree beside it, and what the rules find in both.
+//! The checked plan: the plan that the inputs allow, the tree beside it, and what the rules find in both.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(crate) struct RenderPlan<'a> {
     pub(crate) texts: Vec<Arc<str>>,
 }
 
-/// The result of planning: a plan, or the problems that prevent one.
+/// A plan, or the problems that prevent one.
 struct PlanAttempt<'a> {
     fleet: Fleet<'a>,
     missing: Vec<MissingSnapshot>,

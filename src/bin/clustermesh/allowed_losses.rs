@@ -1,4 +1,4 @@
-//! Allowances: the losses of Peers that a person allows.
+//! Allowed losses: the losses of Peers that a person allows.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,9 +13,9 @@ use clustermesh::plan::Plan;
 use clustermesh::tree_diff::Loss;
 use clustermesh::{rules, text};
 
+use crate::checked_plan::CheckResult;
 use crate::input_file;
 use crate::inputs::Inputs;
-use crate::planning::CheckResult;
 
 /// The largest number of names in a message.
 const LISTED: usize = 20;

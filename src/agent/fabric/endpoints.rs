@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{At, Fabric, Site, SiteId};
+use super::{Fabric, NodeRef, Site, SiteId};
 use crate::kilo::id::NodeId;
 use crate::net::{Cidr, Family, family, private_network};
 use crate::wireguard::{Endpoint, Host};
@@ -10,7 +10,7 @@ use crate::wireguard::{Endpoint, Host};
 /// An address at which a node may be dialled.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Door {
-    pub(super) at: At,
+    pub(super) at: NodeRef,
     /// The port on which it listens there, if it is known.
     port: Option<u16>,
 }
@@ -50,7 +50,7 @@ impl Dials {
 }
 
 impl Door {
-    pub(super) fn new(at: At, port: Option<u16>) -> Self {
+    pub(super) fn new(at: NodeRef, port: Option<u16>) -> Self {
         Self { at, port }
     }
 
@@ -61,7 +61,7 @@ impl Door {
 
 impl Fabric<'_> {
     /// Returns whether `from` gets to `to` at an endpoint.
-    pub fn reaches(&self, from: At, to: At, endpoint: &Endpoint) -> Dials {
+    pub fn reaches(&self, from: NodeRef, to: NodeRef, endpoint: &Endpoint) -> Dials {
         if !self.answers(endpoint, to) {
             return Dials::No;
         }
@@ -84,17 +84,17 @@ impl Fabric<'_> {
 
     /// Returns whether callers of `endpoint` that do not have its address themselves may reach a node. An address that the
     /// node does not have may belong to a device in front of it, and so may a name.
-    pub fn answers(&self, endpoint: &Endpoint, at: At) -> bool {
+    pub fn answers(&self, endpoint: &Endpoint, at: NodeRef) -> bool {
         let Host::Ip(address) = endpoint.host else {
             return true;
         };
-        let doors = self.doors(address);
-        let mut own = doors.iter().filter(|it| it.at == at);
-        doors.is_empty() || own.any(|it| it.leads_to(endpoint.port.get()))
+        let endpoints = self.endpoints(address);
+        let mut own = endpoints.iter().filter(|it| it.at == at);
+        endpoints.is_empty() || own.any(|it| it.leads_to(endpoint.port.get()))
     }
 
     /// Returns the condition under which an endpoint is that of a node, for every node that dials it.
-    pub fn premise_of_place(&self, endpoint: &Endpoint, to: At) -> Option<DialPremise> {
+    pub fn premise_of_place(&self, endpoint: &Endpoint, to: NodeRef) -> Option<DialPremise> {
         let address = match &endpoint.host {
             Host::Ip(address) => *address,
             Host::Dns(name) => {
@@ -106,12 +106,12 @@ impl Fabric<'_> {
         if claimants.any(|it| self.outclaims(*it, to, address)) {
             return Some(DialPremise::Claimed);
         }
-        self.doors(address).is_empty().then_some(DialPremise::Stranger)
+        self.endpoints(address).is_empty().then_some(DialPremise::Stranger)
     }
 
     /// Returns whether another node's claim of an address makes that of `to` an assumption: the cluster of higher rank is
     /// judged as if it were alone, and the nodes of one cluster have the same rank.
-    fn outclaims(&self, other: At, to: At, address: IpAddr) -> bool {
+    fn outclaims(&self, other: NodeRef, to: NodeRef, address: IpAddr) -> bool {
         let (rival, home) = (self.site(other.site), self.site(to.site));
         let ranks = &self.index.ranks;
         let is_above = other.site == to.site || ranks[other.site] < ranks[to.site];
@@ -123,8 +123,8 @@ impl Fabric<'_> {
     }
 
     /// Returns the first node that may be dialled at an address.
-    pub fn first_at(&self, address: IpAddr) -> Option<At> {
-        self.doors(address).first().map(|it| it.at)
+    pub fn first_at(&self, address: IpAddr) -> Option<NodeRef> {
+        self.endpoints(address).first().map(|it| it.at)
     }
 
     /// Returns whether any Peer or node is dialled where others get to it only under a condition.
@@ -133,7 +133,7 @@ impl Fabric<'_> {
     }
 
     /// Returns whether a dial of an endpoint may depend on anything but the kinds of address that callers have.
-    pub(super) fn may_be_assumed(&self, endpoint: &Endpoint, owner: Option<At>) -> bool {
+    pub(super) fn may_be_assumed(&self, endpoint: &Endpoint, owner: Option<NodeRef>) -> bool {
         let is_private = endpoint.address().is_some_and(|it| private_network(it).is_some());
         let premise = || owner.is_none_or(|it| self.premise_of_place(endpoint, it).is_some());
         is_private || premise()
@@ -141,12 +141,13 @@ impl Fabric<'_> {
 
     /// Returns whether a node that dials an endpoint of `to` is there itself. If both claim the place and nothing but
     /// their endpoints shows who has it, the cluster of higher rank does.
-    pub fn is_at(&self, from: At, to: At, endpoint: &Endpoint) -> bool {
+    pub fn is_at(&self, from: NodeRef, to: NodeRef, endpoint: &Endpoint) -> bool {
         let Some(address) = endpoint.address() else {
             return false;
         };
         let port = endpoint.port.get();
-        let claims = |at: At| self.doors(address).iter().any(|it| it.at == at && it.leads_to(port));
+        let claims =
+            |at: NodeRef| self.endpoints(address).iter().any(|it| it.at == at && it.leads_to(port));
         let ranks = &self.index.ranks;
         let is_outranked = || ranks[to.site] < ranks[from.site] && claims(to);
         let mut internal = self.site(from.site).reading.nodes[from.node].internal_addresses();
@@ -155,24 +156,24 @@ impl Fabric<'_> {
 
     /// Returns whether any node of a cluster may be at an address.
     pub fn may_be_at(&self, site: SiteId, address: IpAddr) -> bool {
-        self.doors(address).iter().any(|it| it.at.site == site)
+        self.endpoints(address).iter().any(|it| it.at.site == site)
     }
 
     /// Returns whether the node of another cluster may be dialled at the place of this node.
-    pub fn may_dial_itself(&self, at: At) -> bool {
-        let own = self.site(at.site).reading.nodes[at.node].doors();
+    pub fn may_dial_itself(&self, at: NodeRef) -> bool {
+        let own = self.site(at.site).reading.nodes[at.node].endpoints();
         let mut dialled = own.flat_map(|it| self.dialled(Cidr::host(it.0)));
         dialled.any(|it| it != Some(at.site))
     }
 
     /// Returns whether an address is one at which a node may be dialled.
-    pub fn has_door(&self, address: IpAddr, at: At) -> bool {
-        self.doors(address).iter().any(|it| it.at == at)
+    pub fn has_endpoint_at(&self, address: IpAddr, at: NodeRef) -> bool {
+        self.endpoints(address).iter().any(|it| it.at == at)
     }
 
     /// Returns the places at an address.
-    fn doors(&self, address: IpAddr) -> &[Door] {
-        self.index.doors.get(&address).map_or(&[], Vec::as_slice)
+    fn endpoints(&self, address: IpAddr) -> &[Door] {
+        self.index.endpoints.get(&address).map_or(&[], Vec::as_slice)
     }
 }
 

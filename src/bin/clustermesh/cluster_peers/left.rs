@@ -10,13 +10,13 @@ use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::{Finding, reach};
 
-use super::{AppliedFiles, clusters, within_ceiling};
-use crate::allowance::unknown_cluster;
+use super::{ClusterPeers, clusters, within_ceiling};
+use crate::allowed_losses::unknown_cluster;
 use crate::disk;
 use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 
-impl AppliedFiles {
+impl ClusterPeers {
     /// Returns the Peers of clusters that left.
     pub(crate) fn left(&self) -> &BTreeMap<ClusterName, Vec<AppliedFile>> {
         &self.left

@@ -1,4 +1,4 @@
-//! Applied files: what every cluster gets, read from the rendered tree or from dumps, for the proof.
+//! The Peers of every cluster, read from the rendered tree or from dumps, for the proof.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -24,14 +24,14 @@ use clustermesh::rules::{Finding, reach};
 use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
 
-use crate::allowance::unknown_cluster;
+use crate::allowed_losses::unknown_cluster;
 use crate::disk::tree;
 use crate::failure::{CommandFailure, CommandResult};
 use crate::files::{LaterFile, LaterFiles};
 
 use crate::inputs::Inputs;
 use crate::settings::{FileOptions, Settings};
-use crate::{Outcome, disk, input_file, inputs, planning};
+use crate::{Outcome, checked_plan, disk, input_file, inputs};
 
 mod basis;
 mod dumps;
@@ -49,7 +49,7 @@ pub(crate) use undelivered::Undelivered;
 
 /// The Peers of every cluster.
 #[derive(Default)]
-pub(crate) struct AppliedFiles {
+pub(crate) struct ClusterPeers {
     files: BTreeMap<ClusterName, Vec<AppliedFile>>,
     /// The files of clusters that are in no mesh, if they were asked for.
     left: BTreeMap<ClusterName, Vec<AppliedFile>>,
@@ -87,7 +87,7 @@ pub(crate) fn gather(options: &FileOptions) -> CommandResult<Gathered> {
 ///
 /// # Errors
 /// There is no rendered tree, a dump is of no cluster, or a folder cannot be looked into.
-pub(crate) fn read(inputs: &mut Inputs, dumps: Option<&Dumps>) -> CommandResult<AppliedFiles> {
+pub(crate) fn read(inputs: &mut Inputs, dumps: Option<&Dumps>) -> CommandResult<ClusterPeers> {
     read_and_keep(inputs, dumps, None)
 }
 
@@ -99,9 +99,9 @@ pub(crate) fn read_and_keep(
     inputs: &mut Inputs,
     dumps: Option<&Dumps>,
     known: Option<&KnownContents>,
-) -> CommandResult<AppliedFiles> {
+) -> CommandResult<ClusterPeers> {
     let clusters = clusters(inputs);
-    let mut applied = AppliedFiles::default();
+    let mut applied = ClusterPeers::default();
     if let Some(dumps) = dumps {
         // A version that is compared may have had other clusters.
         let dumped = match known {
@@ -122,7 +122,7 @@ pub(crate) fn read_and_keep(
         applied.read_tree(inputs, &rest, help, known)?;
     }
     if inputs.meshes.iter().any(|it| !it.externals.is_empty()) {
-        match planning::plan(inputs)? {
+        match checked_plan::plan(inputs)? {
             Some(it) => applied.configure(&it.plan, &it.texts),
             // Without it, nothing is known of their side.
             None => inputs.snapshots.retain(|name, _| !name.is_external()),
@@ -173,7 +173,7 @@ fn within_ceiling<'f>(
     }
 }
 
-impl AppliedFiles {
+impl ClusterPeers {
     /// Returns the Peers of a plan whose peer sets have these texts, as if they were rendered.
     pub(crate) fn planned(
         settings: &Settings,

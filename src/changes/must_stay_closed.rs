@@ -1,10 +1,10 @@
-//! Watched paths: those between clusters that no change should open, in any state on the way.
+//! Paths that must stay closed: those between clusters that no change should open, in any state on the way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Changes;
 use super::cause::{Cause, ChangedSetting};
-use super::passage::{NEW, OLD, StagedClusters};
+use super::cluster_transition::{NEW, OLD, StagedClusters};
 use super::path_change::PathChange;
 use super::prover::{Mixture, OpenPairs, Prover};
 use super::state_proof::{KnownPaths, ProofBudget, Proved, SeenPaths, StateProof};
@@ -42,15 +42,15 @@ impl Prover<'_, '_, '_, '_> {
         watched: &[WatchedPaths],
         steps: &mut ProofBudget,
     ) -> BTreeSet<SiteId> {
-        let cluster = |site: SiteId| self.passages.0[site].peers.after.cluster;
+        let cluster = |site: SiteId| self.transitions.0[site].peers.after.cluster;
         let is_watched = |it: &Proved| {
             let [from, to] = it.pair.both().map(cluster);
             watched.iter().any(|paths| paths.has(from, to))
         };
         let open = OpenPairs::find(pairs, is_watched);
         let sites = open.sites();
-        let most = sites.iter().map(|it| self.passages.0[*it].stages()).max();
-        let staged = (OLD..most.unwrap_or(OLD)).map(|it| open.staged(self.passages, |_| it));
+        let most = sites.iter().map(|it| self.transitions.0[*it].stages()).max();
+        let staged = (OLD..most.unwrap_or(OLD)).map(|it| open.staged(self.transitions, |_| it));
         let staged: Vec<StagedClusters> = staged.collect();
         let [_, with_new] = self.ends;
         let fabrics = staged.iter().map(|it| it.fabric(with_new.fabric));

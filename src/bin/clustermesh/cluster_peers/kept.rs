@@ -7,13 +7,13 @@ use std::path::Path;
 use anyhow::anyhow;
 use clustermesh::diagnostic::Quoted;
 
-use super::{AppliedFiles, clusters, within_ceiling};
+use super::{ClusterPeers, clusters, within_ceiling};
 use crate::disk::tree;
 use crate::failure::CommandResult;
 use crate::input_file;
 use crate::inputs::Inputs;
 
-impl AppliedFiles {
+impl ClusterPeers {
     /// Adds those of all clusters to the Peers of a plan.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Passages: the clusters with their new nodes, on the way from their old to their new Peers.
+//! Cluster transitions: the clusters with their new nodes, on the way from their old to their new Peers.
 //!
 //! The old Peers of a cluster, its new Peers and each table in between are a stage. Two clusters can be in any of their
 //! stages at the same time.
@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::arriving::{Arriving, TransientTable};
 use super::blocks::FollowedAddresses;
 use super::clusters::Counterparts;
 use super::peer_change::PeerDifferences;
+use super::rollout_tables::{RolloutTables, TransientTable};
 use super::{Versions, settings};
 use crate::agent::applied::AppliedFile;
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
@@ -20,7 +20,7 @@ use crate::kilo::cluster::ClusterNode;
 use crate::net::Cidr;
 
 /// A cluster on the way from the old to the new version.
-pub(super) struct Passage<'s> {
+pub(super) struct ClusterTransition<'s> {
     /// It with its old and its new Peers, and its new nodes.
     pub(super) peers: PeerDifferences<'s>,
     /// True if its Peers have changed.
@@ -28,13 +28,13 @@ pub(super) struct Passage<'s> {
     /// True if its nodes, or the declarations about it, have changed.
     pub(super) has_new_nodes: bool,
     /// The states of its agents in between.
-    pub(super) arriving: Arriving<'s>,
+    pub(super) rollout: RolloutTables<'s>,
 }
 
 /// All clusters of the new version on their way.
-pub(super) struct Passages<'s>(pub(super) Sites<Passage<'s>>);
+pub(super) struct ClusterTransitions<'s>(pub(super) Sites<ClusterTransition<'s>>);
 
-impl<'s> Passages<'s> {
+impl<'s> ClusterTransitions<'s> {
     /// Finds them.
     pub(super) fn new<'a: 's, 'b: 's>(
         Versions { before, after }: Versions<&Fabric<'a>, &Fabric<'b>>,
@@ -43,22 +43,23 @@ impl<'s> Passages<'s> {
         engines: &Engines,
     ) -> Self {
         let sites: Vec<SiteId> = after.sites.ids().collect();
-        let passages = sites.into_par_iter().map(|number| {
+        let transitions = sites.into_par_iter().map(|number| {
             let old = counterparts.before(number);
             let old = old.and_then(|it| before.sites.get(it.index()));
             let new: Arc<Site<'s>> = Arc::clone(&after.sites[number]) as _;
-            let mut passage = Passage::new(old.map(|it| Arc::clone(it) as _), new);
-            if passage.has_new_peers {
-                let orders = engines.orders(passage.peers.after.cluster);
-                passage.arriving = Arriving::find(number, &passage.peers, followed, &orders);
+            let mut transition = ClusterTransition::new(old.map(|it| Arc::clone(it) as _), new);
+            if transition.has_new_peers {
+                let orders = engines.orders(transition.peers.after.cluster);
+                transition.rollout =
+                    RolloutTables::find(number, &transition.peers, followed, &orders);
             }
-            passage
+            transition
         });
-        Self(Sites::new(passages.collect()))
+        Self(Sites::new(transitions.collect()))
     }
 }
 
-impl<'s> Passage<'s> {
+impl<'s> ClusterTransition<'s> {
     fn new(old: Option<Arc<Site<'s>>>, after: Arc<Site<'s>>) -> Self {
         let has_new_nodes = old.as_ref().is_none_or(|old| has_new_nodes(old, &after));
         let files: &'s [AppliedFile] = old.as_ref().map_or(&[], |it| it.files);
@@ -73,13 +74,13 @@ impl<'s> Passage<'s> {
             peers: PeerDifferences::find(now, after),
             has_new_peers,
             has_new_nodes,
-            arriving: Arriving::default(),
+            rollout: RolloutTables::default(),
         }
     }
 
     /// Returns how many stages it has.
     pub(super) fn stages(&self) -> usize {
-        if self.has_new_peers { 2 + self.arriving.tables.len() } else { 1 }
+        if self.has_new_peers { 2 + self.rollout.tables.len() } else { 1 }
     }
 
     /// Returns whether everything has arrived in a stage between the old and the new Peers, but a Peer is missing.
@@ -88,7 +89,7 @@ impl<'s> Passage<'s> {
     }
 
     pub(super) fn table(&self, stage: StageId) -> Option<&TransientTable<'s>> {
-        self.arriving.tables.get(stage.checked_sub(2)?)
+        self.rollout.tables.get(stage.checked_sub(2)?)
     }
 }
 
@@ -146,7 +147,7 @@ pub(super) const NEW: StageId = 1;
 
 /// All clusters, each in a stage; with fewer stages, in the new version.
 pub(super) struct StagedClusters<'p, 's> {
-    passages: &'p Passages<'s>,
+    transitions: &'p ClusterTransitions<'s>,
     stages: Sites<StageId>,
     /// The Peers of those that are between the old and the new version.
     files: Sites<Option<Vec<AppliedFile>>>,
@@ -154,21 +155,24 @@ pub(super) struct StagedClusters<'p, 's> {
 
 impl<'p, 's> StagedClusters<'p, 's> {
     /// Takes a stage for each cluster.
-    pub(super) fn new(passages: &'p Passages<'s>, stage: impl Fn(SiteId) -> StageId) -> Self {
-        let stages = passages.0.map_ids(stage);
-        let files = passages.0.map_ids(|it| {
-            let passage = &passages.0[it];
-            let table = passage.table(stages[it])?;
-            Some(table.files(passage.peers.after.files))
+    pub(super) fn new(
+        transitions: &'p ClusterTransitions<'s>,
+        stage: impl Fn(SiteId) -> StageId,
+    ) -> Self {
+        let stages = transitions.0.map_ids(stage);
+        let files = transitions.0.map_ids(|it| {
+            let transition = &transitions.0[it];
+            let table = transition.table(stages[it])?;
+            Some(table.files(transition.peers.after.files))
         });
-        Self { passages, stages, files }
+        Self { transitions, stages, files }
     }
 
     /// Joins them. They share with another fabric what is the same.
     pub(super) fn fabric<'f>(&'f self, other: &Fabric) -> Fabric<'f> {
         let sites = other.in_order_of_rank().map(|number| {
-            let passage = &self.passages.0[number];
-            let PeerDifferences { now, after, .. } = &passage.peers;
+            let transition = &self.transitions.0[number];
+            let PeerDifferences { now, after, .. } = &transition.peers;
             match &self.files[number] {
                 Some(files) => Arc::new(after.with_files(files)),
                 None if self.stages[number] == OLD => Arc::clone(now) as Arc<Site<'f>>,
@@ -179,52 +183,52 @@ impl<'p, 's> StagedClusters<'p, 's> {
     }
 }
 
-/// Pairs of clusters whose paths the changes can touch.
-pub(super) struct Touched(Sites<Sites<bool>>);
+/// Pairs of clusters whose paths the changes can affect.
+pub(super) struct AffectedPairs(Sites<Sites<bool>>);
 
-impl Touched {
+impl AffectedPairs {
     /// Finds them: those with a cluster that has other nodes, those in which changed Peers have addresses
     /// or keys of the other, and all pairs of a cluster in which changed Peers can disturb any path.
     pub(super) fn new(
-        passages: &Passages,
+        transitions: &ClusterTransitions,
         fabrics: Versions<&Fabric, &Fabric>,
         followed: &FollowedAddresses,
     ) -> Self {
-        let with_new_nodes = passages.0.numbered().filter(|it| it.1.has_new_nodes);
+        let with_new_nodes = transitions.0.numbered().filter(|it| it.1.has_new_nodes);
         let with_new_nodes: BTreeSet<SiteId> = with_new_nodes.map(|it| it.0).collect();
         let mut wide = with_new_nodes.clone();
-        if wide.len() < passages.0.len() {
+        if wide.len() < transitions.0.len() {
             wide.extend(with_new_nodes.iter().flat_map(|it| entangled(*it, fabrics.after)));
         }
-        let mut touched = passages.0.map(|_| BTreeSet::new());
-        for (number, passage) in passages.0.numbered() {
+        let mut affected = transitions.0.map(|_| BTreeSet::new());
+        for (number, transition) in transitions.0.numbered() {
             // All pairs of these are proved in any case.
-            if !passage.has_new_peers || wide.contains(&number) {
+            if !transition.has_new_peers || wide.contains(&number) {
                 continue;
             }
-            let ranges = passage.peers.ranges(|_| true);
+            let ranges = transition.peers.ranges(|_| true);
             let mut dialled = ranges
                 .iter()
                 .flat_map(|it| fabrics.before.dialled(*it).chain(fabrics.after.dialled(*it)));
-            if is_disturbed(passage) || dialled.next().is_some() {
+            if is_disturbed(transition) || dialled.next().is_some() {
                 wide.insert(number);
             }
-            touched[number].extend(ranges.iter().flat_map(|it| followed.owners(*it)));
-            let keys = passage.peers.keys();
-            touched[number].extend(keys.iter().flat_map(|it| fabrics.after.holding_sites(it)));
+            affected[number].extend(ranges.iter().flat_map(|it| followed.owners(*it)));
+            let keys = transition.peers.keys();
+            affected[number].extend(keys.iter().flat_map(|it| fabrics.after.holding_sites(it)));
         }
-        let is_touched = |one: SiteId, other: SiteId| {
+        let is_affected = |one: SiteId, other: SiteId| {
             one != other
                 && (wide.contains(&one)
                     || wide.contains(&other)
-                    || touched[one].contains(&other)
-                    || touched[other].contains(&one))
+                    || affected[one].contains(&other)
+                    || affected[other].contains(&one))
         };
-        let row = |one| passages.0.map_ids(|other| is_touched(one, other));
-        Self(passages.0.map_ids(row))
+        let row = |one| transitions.0.map_ids(|other| is_affected(one, other));
+        Self(transitions.0.map_ids(row))
     }
 
-    /// Returns whether changes can touch the paths between two clusters.
+    /// Returns whether changes can affect the paths between two clusters.
     pub(super) fn has(&self, one: SiteId, other: SiteId) -> bool {
         self.0[one][other]
     }
@@ -236,8 +240,8 @@ impl Touched {
 }
 
 /// Returns whether the Peers of a cluster can change what becomes of packets that are not theirs.
-fn is_disturbed(passage: &Passage) -> bool {
-    let ends = [&passage.peers.now, &passage.peers.after];
+fn is_disturbed(transition: &ClusterTransition) -> bool {
+    let ends = [&transition.peers.now, &transition.peers.after];
     ends.iter().any(|site| {
         !site.is_undisturbed()
             || site.has_own_keys()
@@ -252,8 +256,8 @@ fn entangled(number: SiteId, fabric: &Fabric) -> BTreeSet<SiteId> {
     let keys = site.model.topology.nodes.iter();
     let keys = keys.filter_map(|it| it.kilo.key);
     let holders = keys.flat_map(|it| fabric.holding_sites(&it).collect::<Vec<_>>());
-    let doors = site.reading.nodes.iter().flat_map(ClusterNode::doors);
-    let dialled = doors.flat_map(|it| fabric.dialled(Cidr::host(it.0)).collect::<Vec<_>>());
+    let endpoints = site.reading.nodes.iter().flat_map(ClusterNode::endpoints);
+    let dialled = endpoints.flat_map(|it| fabric.dialled(Cidr::host(it.0)).collect::<Vec<_>>());
     let others = holders.chain(dialled.flatten());
     others.filter(|it| *it != number).collect()
 }

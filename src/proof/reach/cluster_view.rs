@@ -1,4 +1,4 @@
-//! Observers: one cluster as it looks at the others, and their views that result.
+//! The view of one cluster: how it looks at the others, and the views that result.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use super::known_peer::{KnownPeer, PeerLink};
 use super::local_addresses::{LocalBlock, Reception};
 use super::shared_views::SharedViews;
 use super::uncovered::{Connected, Lookup, Uncovered};
-use crate::agent::fabric::{At, Fabric, Holding, Owner, Site, SiteId, Sites};
+use crate::agent::fabric::{Fabric, Holding, NodeRef, Owner, Site, SiteId, Sites};
 use crate::agent::model::{RangeHolder, Tunnel};
 use crate::agent::peers::PeerId;
 use crate::kilo::topology::Leader;
@@ -45,7 +45,7 @@ impl ForwardingViews {
         }
         let unseen: Arc<ForwardingView> = Arc::default();
         let site = fabric.site(viewer);
-        let mut observer = Observer {
+        let mut view = ClusterView {
             fabric,
             site,
             viewer,
@@ -54,7 +54,7 @@ impl ForwardingViews {
             astray: BTreeSet::new(),
             disputed: Disputed::find(site),
         };
-        let standpoint = shared.standpoint(viewer, &observer.disputed);
+        let standpoint = shared.standpoint(viewer, &view.disputed);
         let kept = Arc::new(ForwardingView::kept());
         let may_leave = |home: SiteId| {
             let standpoint = standpoint.as_ref().filter(|_| depth == Depth::Held);
@@ -67,7 +67,7 @@ impl ForwardingViews {
             if !may_leave(number) {
                 return Arc::clone(&kept);
             }
-            shared.alike(number, standpoint.as_ref(), || observer.look(number, shared))
+            shared.alike(number, standpoint.as_ref(), || view.look(number, shared))
         });
         Self { others, uncovered: Arc::default() }
     }
@@ -77,7 +77,7 @@ impl ForwardingViews {
 type Selected = Result<PeerId, NextHop>;
 
 /// The cluster that looks.
-struct Observer<'e, 'a> {
+struct ClusterView<'e, 'a> {
     fabric: &'e Fabric<'a>,
     site: &'e Site<'a>,
     viewer: SiteId,
@@ -134,7 +134,7 @@ impl Ruling {
 /// The number of steps for each piece of a class that is new: it takes more memory than a block.
 const NEW_CLASS: u64 = 8;
 
-impl Observer<'_, '_> {
+impl ClusterView<'_, '_> {
     /// Looks at a cluster. If that takes too many steps, it has no blocks.
     fn look(&mut self, home: SiteId, shared: &SharedViews) -> ForwardingView {
         self.astray.clear();
@@ -182,7 +182,7 @@ impl Observer<'_, '_> {
     }
 
     /// Returns whether a Peer that leads to `at` leads to the block.
-    fn is_meant(&self, home: SiteId, local: &LocalBlock, at: At) -> bool {
+    fn is_meant(&self, home: SiteId, local: &LocalBlock, at: NodeRef) -> bool {
         at.site == home
             && local.block.owner.node().is_none_or(|_| {
                 local.segment.is_some() && self.fabric.site(home).segment(at.node) == local.segment
@@ -236,7 +236,7 @@ impl Observer<'_, '_> {
     fn view(&mut self, home: SiteId, local: &LocalBlock, span: Span, ruling: Ruling) -> PieceView {
         let mut is_uniform = ruling.is_uniform_for(local);
         // The leader of the addresses, in the view of the viewing cluster.
-        let leader = local.leader.map(|it| At { site: home, node: it.node() });
+        let leader = local.leader.map(|it| NodeRef { site: home, node: it.node() });
         let (next_hop, onward, speaker) = match ruling.selected.map(|it| (it, self.known(it))) {
             Err(next_hop) => (next_hop, PeerLink::None, leader),
             Ok((peer, known)) => {
@@ -293,7 +293,11 @@ impl Observer<'_, '_> {
 
     /// Returns the Peer with the key of the leader of a block's segment, the tunnel, and whether
     /// all nodes have the same view of it.
-    fn peer_of(&self, leader: Option<At>, local: &LocalBlock) -> (Option<PeerId>, PeerLink, bool) {
+    fn peer_of(
+        &self,
+        leader: Option<NodeRef>,
+        local: &LocalBlock,
+    ) -> (Option<PeerId>, PeerLink, bool) {
         let peers = local.key.map_or(&[][..], |key| self.site.model.peers_with(&key));
         match (peers.first(), leader) {
             (Some(&peer), Some(at)) => {
@@ -349,7 +353,7 @@ impl Observer<'_, '_> {
         match lookup.connected(self.site) {
             _ if is_somebody => (false, false),
             Connected::All(node) => {
-                let at = At { site: self.viewer, node };
+                let at = NodeRef { site: self.viewer, node };
                 (stays_at(self.site, at, span), true)
             }
             Connected::Nobody => (false, true),
@@ -383,6 +387,6 @@ impl Observer<'_, '_> {
     }
 }
 
-fn stays_at(site: &Site, at: At, span: Span) -> bool {
+fn stays_at(site: &Site, at: NodeRef, span: Span) -> bool {
     stays(site, at, span.first_address()).is_err()
 }

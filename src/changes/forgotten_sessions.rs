@@ -1,5 +1,5 @@
-//! Pauses: nodes that forget their sessions when Kilo writes all of WireGuard, and that have nothing of their own to send
-//! (`kilo.md` §2.10); and nodes behind NAT whose addresses are forgotten.
+//! Forgotten sessions: nodes that forget their sessions when Kilo writes all of WireGuard, and that have nothing of
+//! their own to send (`kilo.md` §2.10); and nodes behind NAT whose addresses are forgotten.
 //!
 //! Others know a node behind NAT only by the address from which it is seen. Every Peer that changes is a pass of its own,
 //! and a pass that changes anything forgets all handshakes. A second pass before the next handshake forgets the learned
@@ -7,10 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use super::cause::NodeRef;
-use super::passage::Passage;
-use super::peer_change::{ChangedPeer, Difference, PeerChange, PeerChangeKind, node_ref};
-use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId};
+use super::cause::NamedNode;
+use super::cluster_transition::ClusterTransition;
+use super::peer_change::{ChangedPeer, Difference, PeerChange, PeerChangeKind, named_node};
+use crate::agent::fabric::{Fabric, Holding, NodeRef, Site, SiteId};
 use crate::agent::model::Model;
 use crate::kilo::id::{NodeId, SegmentId};
 use crate::kilo::node::KiloNode;
@@ -18,11 +18,11 @@ use crate::kilo::seen::{PUBLISHING, SeenAddress};
 
 /// Returns the names of the nodes of a target at which traffic pauses: those that lead a segment, perhaps, send no
 /// keepalives, and had a tunnel before.
-pub(super) fn pausing(passage: &Passage, changes: &[PeerChange]) -> Vec<String> {
+pub(super) fn pausing(transition: &ClusterTransition, changes: &[PeerChange]) -> Vec<String> {
     if !changes.iter().any(|it| rewrites(&it.peer)) {
         return Vec::new();
     }
-    let (now, after) = (&passage.peers.now.model, &passage.peers.after.model);
+    let (now, after) = (&transition.peers.now.model, &transition.peers.after.model);
     let topology = &after.topology;
     let had_peers = now.peers.ids().any(|it| now.share(it).is_some());
     let segments = topology.segments.ids();
@@ -56,7 +56,7 @@ pub struct ForgottenAddresses {
     /// The names of the leaders.
     pub leaders: BTreeSet<String>,
     /// The nodes behind NAT.
-    pub nodes: BTreeSet<NodeRef>,
+    pub nodes: BTreeSet<NamedNode>,
     /// Peers behind NAT whose keys no node has.
     pub peers: BTreeSet<String>,
     /// True if two leaders send keepalives, of which one publishes what the other has forgotten.
@@ -73,14 +73,14 @@ impl ForgottenAddresses {
     /// Finds those of a target.
     pub(super) fn find(
         number: SiteId,
-        passage: &Passage,
+        transition: &ClusterTransition,
         changes: &[PeerChange],
         after: &Fabric,
     ) -> Option<Self> {
         if !changes.iter().any(|it| rewrites(&it.peer)) {
             return None;
         }
-        let site = &*passage.peers.after;
+        let site = &*transition.peers.after;
         let kilo = |it: NodeId| &*site.node(it).kilo;
         let public = site.model.topology.all_possible_leaders();
         let public: Vec<NodeId> = public.filter(|it| is_dialled(site, *it)).collect();
@@ -98,15 +98,15 @@ impl ForgottenAddresses {
             peers: BTreeSet::new(),
             is_published: PUBLISHING <= sending,
         };
-        forgotten.add_peers(number, passage, after);
+        forgotten.add_peers(number, transition, after);
         forgotten.add_own(number, &forgetting, after);
         let is_any = !forgotten.nodes.is_empty() || !forgotten.peers.is_empty();
         is_any.then_some(forgotten)
     }
 
     /// Adds Peers that had a tunnel before, and are known by no other address than the learned one.
-    fn add_peers(&mut self, number: SiteId, passage: &Passage, after: &Fabric) {
-        let (now, model) = (&passage.peers.now.model, &passage.peers.after.model);
+    fn add_peers(&mut self, number: SiteId, transition: &ClusterTransition, after: &Fabric) {
+        let (now, model) = (&transition.peers.now.model, &transition.peers.after.model);
         for peer in model.peers.ids() {
             let Some(translation) = model.share(peer).map(|it| it.translation) else {
                 continue;
@@ -116,7 +116,7 @@ impl ForgottenAddresses {
                 continue;
             }
             match after.holding(number, peer) {
-                Holding::One(at) => drop(self.nodes.insert(node_ref(after, at))),
+                Holding::One(at) => drop(self.nodes.insert(named_node(after, at))),
                 Holding::Nobody | Holding::Many => {
                     let name = model.peers[peer].applied.name.clone();
                     self.peers.insert(name);
@@ -138,8 +138,8 @@ impl ForgottenAddresses {
             let mut others = forgetting.iter().filter(|it| it != node);
             others.any(|it| is_behind_nat(kilo(**node), kilo(*it)))
         });
-        let own = behind_nat.map(|it| node_ref(after, At { site: number, node: *it }));
-        let own: BTreeSet<NodeRef> = own.collect();
+        let own = behind_nat.map(|it| named_node(after, NodeRef { site: number, node: *it }));
+        let own: BTreeSet<NamedNode> = own.collect();
         if !own.is_empty() {
             let names = leaders.iter().map(|it| kilo(*it).name.clone());
             self.leaders.extend(names);
