@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use clustermesh::agent::applied::AppliedFile;
-use clustermesh::agent::fabric::{At, Fabric, Site};
+use clustermesh::agent::fabric::{Fabric, NodeRef, Site};
 use clustermesh::document::Source;
 use clustermesh::mesh::AddressClass;
 use clustermesh::mesh::{self, Mesh};
@@ -159,9 +159,9 @@ fn followed(fabric: &Fabric) -> u64 {
             for &(sender, source) in senders {
                 for &(receiver, destination) in receivers {
                     let trace = fabric.exchange(Packet {
-                        from: At { site: from, node: sender },
+                        from: NodeRef { site: from, node: sender },
                         source,
-                        to: Goal::Node(At { site: to, node: receiver }),
+                        to: Goal::Node(NodeRef { site: to, node: receiver }),
                         destination,
                         session: Session::New,
                     });
