@@ -84,7 +84,6 @@ impl Proposal {
             routed.push(read.family);
         }
         proposal.leave_out_unrouted(&routed);
-        proposal.share_network(snapshots, &entries);
         Ok(proposal)
     }
 
@@ -211,19 +210,18 @@ impl Proposal {
         Ok(entries.map(|it| (it.name.clone(), it)).collect())
     }
 
-    /// Without a single endpoint, no tunnel would ever open. Then only a network that all nodes share
-    /// can join the clusters.
-    fn share_network(&mut self, snapshots: &[Snapshot], entries: &BTreeMap<ClusterName, Entry>) {
-        if self.clusters.iter().any(|it| it.endpoints.is_reached()) {
-            return;
-        }
-        for (cluster, snapshot) in self.clusters.iter_mut().zip(snapshots) {
-            if let Some(entry) = entries.get(&cluster.name) {
-                let read = Cluster::new(entry, snapshot);
-                let advice = std::mem::take(&mut cluster.endpoints);
-                cluster.endpoints = advice.internal(&read);
-            }
-        }
+    /// Returns the clusters of which no node can be dialled: no two of these can be joined.
+    pub fn undialled(&self) -> Vec<&ClusterName> {
+        let undialled = self.clusters.iter().filter(|it| !it.endpoints.is_reached());
+        undialled.map(|it| &it.name).collect()
+    }
+
+    /// Returns the private networks of a cluster's nodes that nodes of another cluster seem to be in too.
+    fn common_networks(&self, cluster: &ProposedCluster) -> Vec<Cidr> {
+        let others = self.clusters.iter().filter(|it| it.name != cluster.name);
+        let others: Vec<Cidr> = others.flat_map(|it| &it.endpoints.networks).copied().collect();
+        let networks = cluster.endpoints.networks.iter().copied();
+        networks.filter(|it| others.iter().any(|other| other.overlaps(*it))).collect()
     }
 }
 

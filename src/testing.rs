@@ -132,7 +132,7 @@ pub(crate) fn mesh_of(name: &str, clusters: &[&str]) -> String {
     text
 }
 
-/// The default values of a node in tests. Kilo counts it wherever it can be dialled.
+/// The default values of a node in tests. Kilo counts it, because it has an endpoint.
 fn with_granularity(line: &str) -> String {
     let mut line = line.to_owned();
     if !line.contains("granularity=") {

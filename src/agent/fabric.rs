@@ -302,39 +302,6 @@ impl<'a> Fabric<'a> {
         contents.iter().copied()
     }
 
-    /// Returns the endpoints of Peers, each with the first node that has the key.
-    fn dialled_endpoints(&self) -> impl Iterator<Item = (&Endpoint, Option<NodeRef>)> {
-        let specs = self
-            .contents()
-            .flat_map(|it| &it.peers)
-            .filter_map(|it| it.spec.as_ref().ok().filter(|it| it.is_ready()));
-        specs.filter_map(|it| Some((it.dialled()?, self.holders(&it.key).first().copied())))
-    }
-
-    /// Returns the endpoints at which several nodes with different keys are dialled.
-    fn shared_endpoints(&self) -> BTreeMap<Endpoint, BTreeSet<NodeRef>> {
-        let peers = self.dialled_endpoints();
-        let mut claims: Vec<(&Endpoint, NodeRef)> =
-            peers.filter_map(|(it, holder)| Some((it, holder?))).collect();
-        claims.sort_unstable();
-        claims.dedup();
-        let shared = claims.chunk_by(|one, other| one.0 == other.0).filter(|it| 1 < it.len());
-        let shared = shared.filter_map(|it| Some((it.first()?.0.clone(), it)));
-        shared.map(|(endpoint, it)| (endpoint, it.iter().map(|it| it.1).collect())).collect()
-    }
-
-    /// Returns the addresses that are dialled, each with the number of the cluster.
-    fn dialled_addresses(&self) -> impl Iterator<Item = (IpAddr, Option<SiteId>)> {
-        let peers = self.dialled_endpoints();
-        let of_peers =
-            peers.filter_map(|(it, holder)| Some((it.address()?, holder.map(|it| it.site))));
-        let of_nodes = self.sites.numbered().flat_map(|(number, site)| {
-            let nodes = site.model.topology.nodes.iter();
-            nodes.filter_map(move |it| Some((it.endpoint()?.address()?, Some(number))))
-        });
-        of_peers.chain(of_nodes)
-    }
-
     /// Returns the clusters that are dialled at addresses of a range; none if no node has the key.
     pub fn dialled(&self, range: Cidr) -> impl Iterator<Item = Option<SiteId>> {
         let dialled = &self.index.dialled;

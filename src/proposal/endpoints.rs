@@ -8,7 +8,7 @@ use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::node;
 use crate::kilo::node_checks::{ENDPOINT_ANNOTATIONS, NodeChecks};
 use crate::mesh::{DEFAULT_PORT, EndpointSource, Entry};
-use crate::net::private_network;
+use crate::net::{Cidr, merged, private_network};
 use crate::wireguard::{Endpoint, Host};
 
 /// The fields that let other clusters dial the nodes that lead segments.
@@ -18,12 +18,14 @@ pub struct EndpointAdvice {
     pub leaders: usize,
     /// The number of those that can be dialled.
     pub reached: usize,
-    /// The domain of most endpoints that are names.
-    pub domain: Option<String>,
+    /// The names of endpoints in the domain of most of them.
+    pub names: Vec<String>,
     /// The port on which most of them listen, if it is not the default.
     pub port: Option<NonZeroU16>,
     /// The source that more endpoints are taken from than by default.
     pub source: Option<EndpointSource>,
+    /// The private networks of the nodes that others cannot dial.
+    pub networks: Vec<Cidr>,
 }
 
 impl EndpointAdvice {
@@ -32,7 +34,7 @@ impl EndpointAdvice {
         let leaders = leaders(cluster);
         let advice = Self {
             leaders: leaders.len(),
-            domain: domain(&leaders),
+            names: names(&leaders),
             port: port(&leaders),
             ..Self::default()
         };
@@ -43,21 +45,13 @@ impl EndpointAdvice {
         let entry = with_kilo.entry(cluster.entry);
         let found = unreached.iter().filter_map(|it| endpoint(&entry, it));
         let found: Vec<Endpoint> = found.collect();
-        let calling = unreached.iter().filter(|it| 0 < it.kilo.keepalive).count();
         if !found.is_empty() && found.iter().all(is_public) {
-            with_kilo.counted(cluster)
-        } else if 2 * calling < unreached.len() {
-            // Nodes that call may be behind NAT, where others cannot reach their internal addresses. If half of them
-            // do, `verify` lists the nodes that others cannot dial. With internal addresses it would not.
-            advice.with_source(EndpointSource::InternalIP).counted(cluster)
-        } else {
-            advice.counted(cluster)
+            return with_kilo.counted(cluster);
         }
-    }
-
-    /// Returns the same with internal addresses.
-    pub(super) fn internal(self, cluster: &Cluster) -> Self {
-        self.with_source(EndpointSource::InternalIP).counted(cluster)
+        // Only people know whether a network leads to internal addresses.
+        let internal = unreached.iter().flat_map(|it| it.internal_addresses());
+        let networks = merged(internal.filter_map(private_network));
+        Self { networks, ..advice }.counted(cluster)
     }
 
     fn with_source(self, source: EndpointSource) -> Self {
@@ -93,7 +87,7 @@ impl EndpointAdvice {
     /// Returns an entry with the advice in it.
     fn entry(&self, entry: &Entry) -> Entry {
         let mut entry = entry.clone();
-        entry.endpoint_domains = self.domain.iter().cloned().collect();
+        entry.endpoint_domains.clone_from(&self.names);
         entry.port = self.port.unwrap_or(DEFAULT_PORT);
         if let Some(sources) = self.sources() {
             entry.endpoint_from = sources;
@@ -116,17 +110,25 @@ fn endpoint(entry: &Entry, node: &ClusterNode) -> Option<Endpoint> {
     NodeChecks::new(entry, node.node, &node.kilo).endpoint().cloned()
 }
 
-/// Returns the domain that the endpoints of most nodes are in.
-fn domain(leaders: &[&ClusterNode]) -> Option<String> {
-    let domains = leaders.iter().filter_map(|leader| {
+/// Returns the names of endpoints in the domain that those of most nodes are in. A whole name is listed, because others may
+/// register names in the domain.
+fn names(leaders: &[&ClusterNode]) -> Vec<String> {
+    let names = leaders.iter().filter_map(|leader| {
         let mut annotations = ENDPOINT_ANNOTATIONS.into_iter();
         let text = annotations.find_map(|it| leader.node.annotations.get(it))?;
         match node::endpoint(text).ok()?.host {
-            Host::Dns(name) => Some(name.split_once('.')?.1.to_owned()),
+            Host::Dns(name) => Some(name),
             Host::Ip(_) => None,
         }
     });
-    most(domains, leaders.len()).filter(|it| it.contains('.'))
+    let mut names: Vec<String> = names.collect();
+    let domain = |name: &String| name.split_once('.').map(|it| it.1.to_owned());
+    let common = most(names.iter().filter_map(domain), leaders.len());
+    let common = common.filter(|it| it.contains('.'));
+    names.retain(|it| common.is_some() && domain(it) == common);
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// Returns the port on which most nodes listen, if it is not the default.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::externals::{Externals, LeftPeer, ProposedExternal};
 use super::{AgreedRange, EndpointAdvice, Proposal, ProposedCluster, WireguardRange};
 use crate::diagnostic::escaped;
-use crate::mesh::EndpointSource;
+use crate::net::Cidr;
 use crate::text;
 use crate::yaml::scalar;
 
@@ -94,14 +94,25 @@ fn entries(externals: &[ProposedExternal]) -> String {
 fn of_clusters(proposal: &Proposal) -> String {
     let mut yaml = HEAD.to_owned();
     let _ = writeln!(yaml, "  name: {}", scalar(proposal.name.as_str()));
-    yaml.push_str("spec:\n  clusters:\n");
+    yaml.push_str("spec:\n");
+    let undialled = proposal.undialled();
+    if 1 < undialled.len() {
+        let _ = write!(
+            yaml,
+            "  # No node of {} has an endpoint that others can dial, so these clusters cannot be joined to each\n  \
+             # other. In all but one of them, forward a UDP port to a node, and annotate it with\n  \
+             # `kilo.squat.ai/clustermesh-endpoint=ADDRESS:PORT`.\n",
+            text::listed(&undialled)
+        );
+    }
+    yaml.push_str("  clusters:\n");
     for cluster in &proposal.clusters {
-        push_cluster(&mut yaml, cluster);
+        push_cluster(&mut yaml, cluster, &proposal.common_networks(cluster));
     }
     yaml
 }
 
-fn push_cluster(yaml: &mut String, cluster: &ProposedCluster) {
+fn push_cluster(yaml: &mut String, cluster: &ProposedCluster, common: &[Cidr]) {
     let _ = writeln!(yaml, "    - name: {}", scalar(cluster.name.as_str()));
     let mut field = |comment: &str, name: &str, value: &str| {
         for line in comment.lines() {
@@ -150,6 +161,17 @@ fn push_cluster(yaml: &mut String, cluster: &ProposedCluster) {
         field(comment, "granularity", &granularity.to_string());
     }
     push_endpoints(&mut field, &cluster.endpoints);
+    if !common.is_empty() {
+        let cidrs: Vec<String> = common.iter().map(ToString::to_string).collect();
+        let cidrs = list(&cidrs);
+        let _ = write!(
+            yaml,
+            "      # Nodes of another cluster have addresses in the same range. If it is one network, the nodes\n      \
+             # can be dialled at their internal addresses:\n      \
+             # endpointFrom: [Annotation, ExternalIP, InternalIP]\n      \
+             # underlays: [{{ name: lan, cidrs: {cidrs} }}]\n"
+        );
+    }
     let services = distribution.map_or("RANGE", |it| it.services);
     let _ = writeln!(
         yaml,
@@ -159,28 +181,19 @@ fn push_cluster(yaml: &mut String, cluster: &ProposedCluster) {
 
 fn push_endpoints(field: &mut impl FnMut(&str, &str, &str), endpoints: &EndpointAdvice) {
     let leaders = endpoints.leaders;
-    if let Some(domain) = &endpoints.domain {
-        let comment = "Most endpoints in annotations are names in this domain. Only its owner may change where\n\
+    if !endpoints.names.is_empty() {
+        let comment = "The endpoints of most nodes are these names. The owner of their domain may change where\n\
                        they lead, so trust it, or use addresses.";
-        field(comment, "endpointDomains", &list(&[scalar(domain).into_owned()]));
+        let names = endpoints.names.iter().map(|it| scalar(it).into_owned());
+        field(comment, "endpointDomains", &list(&names.collect::<Vec<_>>()));
     }
     if let Some(port) = endpoints.port {
         let comment = "Most nodes listen on this port (Kilo's `--port`).";
         field(comment, "wireguardPort", &port.to_string());
     }
     if let Some(sources) = endpoints.sources() {
-        let comment = match endpoints.source {
-            Some(EndpointSource::Kilo) => {
-                "Kilo has found public endpoints for nodes that have neither an annotation nor an external\n\
-                 address."
-            }
-            _ => {
-                "Nodes without an annotation and an external address are dialled at their internal addresses.\n\
-                 Keep this only if the clusters share a network. Otherwise remove this line and annotate each node:\n\
-                 - `kilo.squat.ai/clustermesh-endpoint=ADDRESS:PORT` if the other clusters can dial it;\n\
-                 - `kilo.squat.ai/persistent-keepalive=25` if it is behind NAT, and `persistentKeepalive: 25` here."
-            }
-        };
+        let comment = "Kilo has found public endpoints for nodes that have neither an annotation nor an external\n\
+                       address.";
         let sources: Vec<String> = sources.iter().map(|it| format!("{it:?}")).collect();
         field(comment, "endpointFrom", &list(&sources));
     }

@@ -309,6 +309,7 @@ fn counts_who_is_stale() {
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 3 nodes, 1 stale, written
     notice[stale-node]: east/n2: marked stale: its Kilo agent was last seen 5 minutes before the others
+    help: check that Kilo runs on it and that its clock is right
     ");
 }
 
@@ -335,6 +336,7 @@ fn lets_no_node_of_an_old_dump_make_the_others_stale() {
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 4 nodes, 1 stale, written
     notice[stale-node]: east/n4: marked stale: its Kilo agent was last seen 4 days before the others
+    help: check that Kilo runs on it and that its clock is right
     ");
 }
 

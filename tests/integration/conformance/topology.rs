@@ -608,6 +608,9 @@ fn what_is_rendered_from_every_scenario_holds() {
         let findings = report["findings"].as_array().unwrap().iter();
         // Some scenarios are about broken nodes.
         let findings = findings.filter(|it| it["rule"] != "unproved-nodes");
+        // In some, all endpoints are private.
+        let is_assumed = report["total"]["assumed"].as_u64() > Some(0);
+        let findings = findings.filter(|it| !is_assumed || it["rule"] != "nothing-proved");
         let errors: Vec<&Value> = findings.filter(|it| it["severity"] == "error").collect();
         if scenario.name() == "location-ipv6-cluster" {
             // Its Kilo subnet is IPv4, so the kernel refuses the routes between its own nodes.

@@ -223,6 +223,7 @@ fn tells_of_stale_nodes() {
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 8 nodes, 8 usable, 1 stale, written (+0 ~1 -0 nodes)
     notice[stale-node]: east/n4: marked stale: its Kilo agent was last seen 27 hours before the others
+    help: check that Kilo runs on it and that its clock is right
     ");
     assert_eq!(kept(&folder, 3)["stale"], true);
 }

@@ -145,7 +145,7 @@ fn pods_with_other_addresses_are_assumed() {
     warning[mismatched-pod-addresses]: east: Cilium gives pods addresses that Kilo does not route: pods of n1 have 10.0.1.0/24, and its pod CIDR is 10.1.1.0/24 (2 of 2 nodes)
     help: set `ipam.mode=kubernetes` in the Helm values of Cilium, create all pods of the cluster again, then run `clustermesh snapshot east`
 
-    8 of 24 declared paths work in both directions. 16 more are assumed to work.
+    8 of 24 declared paths work in both directions, and 16 are assumed to work.
     ");
     assert_eq!(code, 0);
     let value = folder.run(&["verify", "--output", "json"]).json();
@@ -206,7 +206,7 @@ fn pods_whose_packets_may_be_masqueraded_are_assumed() {
         let message = "a network plugin may masquerade packets of pods on east/n1, east/n2, and with an address of \
                        their node such as 10.101.0.1 they are lost";
         assert_eq!(text.contains(message), is_assumed, "{text}");
-        assert_eq!(text.contains("8 more are assumed to work."), is_assumed, "{text}");
+        assert_eq!(text.contains("and 8 are assumed to work."), is_assumed, "{text}");
         let run = folder.run(&["trace", "east/n1", "west/n1"]);
         let premise = "assumes: the network plugin keeps the address of the pod";
         assert_eq!(run.stdout.contains(premise), is_assumed, "{}", run.stdout);

@@ -78,7 +78,6 @@ fn equal_numbers_are_no_common_network() {
     help: if one network joins the nodes of both, write `underlays: [{ name: lan, cidrs: ['192.168.1.0/24'] }]` in `east` and `underlays: [{ name: lan, cidrs: ['192.168.1.0/24'] }]` in `west`; otherwise give the nodes of one side an endpoint that the others can dial (`kilo.squat.ai/force-endpoint`)
 
     0 of 2 declared paths work in both directions, and 2 are assumed to work.
-    1 error, 1 warning
     ");
     let run = folder.run(&["trace", "east/n1", "west/n1"]);
     assert_contains(&run.stdout.replace("\n     ", " "), "assumes: east/n1 can dial 192.168.1.20");
@@ -216,7 +215,7 @@ fn a_shared_endpoint_is_that_of_the_first_cluster() {
     let assumptions = value["assumptions"].as_array().unwrap();
     assert!(assumptions.iter().all(|it| it["premise"] == "claimed"), "{value:#}");
     let of_east_and_north = |it: &&Value| it["from"] != "west" && it["to"] != "west";
-    let pairs = value["pairs"].as_array().unwrap().iter().filter(of_east_and_north);
+    let pairs = value["pairings"].as_array().unwrap().iter().filter(of_east_and_north);
     for pair in pairs {
         assert_eq!(pair["classes"][0]["working"], pair["classes"][0]["declared"], "{pair:#}");
     }

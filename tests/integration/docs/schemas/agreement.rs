@@ -22,6 +22,56 @@ const BETWEEN_VALUES: [&str; 13] = [
 /// A mesh with something in every field.
 #[expect(clippy::too_many_lines, reason = "a list of all fields")]
 pub(super) fn whole_mesh() -> Value {
+    let underlays = json!([{ "name": "corp", "cidrs": ["192.168.0.0/16"] }]);
+    let external_peers = json!([{
+        "name": "laptop",
+        "publicKey": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=",
+        "ranges": ["10.200.0.5/32", "fd00:200::5/128"],
+        "endpoint": "198.18.9.9:51820",
+        "persistentKeepalive": 25,
+        "clusters": ["east"],
+        "underlays": &underlays,
+    }]);
+    let mtu = json!({ "underlay": 1500, "internal": 1400, "pods": 1380 });
+    let east = json!({
+        "name": "east",
+        "state": "Joined",
+        "local": true,
+        "podCIDRs": ["10.42.0.0/16", "fd00:42::/48"],
+        "wireguardCIDR": "10.4.0.0/16",
+        "serviceCIDR": "10.43.0.0/16",
+        "additionalCIDRs": ["10.0.2.0/24"],
+        "allowedNetworks": null,
+        "wireguardPort": 51820,
+        "persistentKeepalive": 25,
+        "nodeSelector": {
+            "matchLabels": { "example.org/role": "gateway" },
+            "matchExpressions": [
+                { "key": "zone", "operator": "In", "values": ["a"] },
+                { "key": "zone", "operator": "Exists", "values": [] },
+            ],
+        },
+        "granularity": "Full",
+        "topologyLabel": "topology.kubernetes.io/zone",
+        "endpointFrom": ["Annotation", "Kilo"],
+        "endpointDomains": ["nodes.example.org"],
+        "acceptedNetworks": ["10.0.0.0/8"],
+        "acceptedServices": ["shop"],
+        "localNetworks": ["192.168.1.0/24"],
+        "dns": { "service": "10.43.0.10", "domain": "cluster.local" },
+        "podSource": "Masqueraded",
+        "mtu": mtu,
+        "underlays": underlays,
+        "advertise": {
+            "podCIDRs": "Merged",
+            "nodeAddresses": false,
+            "wireguardAddresses": "None",
+        },
+        "anchors": [
+            { "ranges": ["10.43.0.0/16"], "nodes": ["n1", "n2"], "count": 2 },
+        ],
+        "kubeconfigSecretRef": { "name": "east", "key": "kubeconfig" },
+    });
     json!({
         "apiVersion": "kilo.squat.ai/v1alpha1",
         "kind": "ClusterMesh",
@@ -45,14 +95,7 @@ pub(super) fn whole_mesh() -> Value {
         "spec": {
             "topology": { "mode": "Links", "links": [["east", "west"]], "hubs": null },
             "groups": { "all": ["east", "west"] },
-            "externalPeers": [{
-                "name": "laptop",
-                "publicKey": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=",
-                "ranges": ["10.200.0.5/32", "fd00:200::5/128"],
-                "endpoint": "198.18.9.9:51820",
-                "persistentKeepalive": 25,
-                "clusters": ["east"],
-            }],
+            "externalPeers": external_peers,
             "services": [{
                 "name": "api",
                 "namespace": "shop",
@@ -76,44 +119,7 @@ pub(super) fn whole_mesh() -> Value {
                 },
             },
             "clusters": [
-                {
-                    "name": "east",
-                    "state": "Joined",
-                    "local": true,
-                    "podCIDRs": ["10.42.0.0/16", "fd00:42::/48"],
-                    "wireguardCIDR": "10.4.0.0/16",
-                    "serviceCIDR": "10.43.0.0/16",
-                    "additionalCIDRs": ["10.0.2.0/24"],
-                    "allowedNetworks": null,
-                    "wireguardPort": 51820,
-                    "persistentKeepalive": 25,
-                    "nodeSelector": {
-                        "matchLabels": { "example.org/role": "gateway" },
-                        "matchExpressions": [
-                            { "key": "zone", "operator": "In", "values": ["a"] },
-                            { "key": "zone", "operator": "Exists", "values": [] },
-                        ],
-                    },
-                    "granularity": "Full",
-                    "topologyLabel": "topology.kubernetes.io/zone",
-                    "endpointFrom": ["Annotation", "Kilo"],
-                    "endpointDomains": ["nodes.example.org"],
-                    "acceptedNetworks": ["10.0.0.0/8"],
-                    "acceptedServices": ["shop"],
-                    "localNetworks": ["192.168.1.0/24"],
-                    "dns": { "service": "10.43.0.10", "domain": "cluster.local" },
-                    "podSource": "Masqueraded",
-                    "mtu": { "underlay": 1500, "internal": 1400, "pods": 1380 },
-                    "advertise": {
-                        "podCIDRs": "Merged",
-                        "nodeAddresses": false,
-                        "wireguardAddresses": "None",
-                    },
-                    "anchors": [
-                        { "ranges": ["10.43.0.0/16"], "nodes": ["n1", "n2"], "count": 2 },
-                    ],
-                    "kubeconfigSecretRef": { "name": "east", "key": "kubeconfig" },
-                },
+                east,
                 {
                     "name": "west",
                     "allowedNetworks": ["10.8.0.0/14"],

@@ -6,7 +6,7 @@ use super::*;
 use clustermesh::document::Source;
 use clustermesh::expectations::{self, Expectation, Expected, Selection};
 use clustermesh::mesh::{Group, KnownGroups};
-use clustermesh::net::Cidr;
+use clustermesh::net::{Cidr, family};
 use clustermesh::packet::Ending;
 use clustermesh::packet::trace::Trace;
 use clustermesh::place::Place;
@@ -190,7 +190,7 @@ fn followed_all(fabric: &Fabric, expectation: &Expectation) -> (u64, u64) {
                     let packets = sources
                         .iter()
                         .flat_map(|source| destinations.iter().map(move |it| (*source, *it)));
-                    let mut traces = packets.map(|(source, destination)| {
+                    let exchange = |source, destination| {
                         fabric.exchange(Packet {
                             from: NodeRef { site: from, node },
                             source,
@@ -198,8 +198,22 @@ fn followed_all(fabric: &Fabric, expectation: &Expectation) -> (u64, u64) {
                             destination,
                             session: Session::New,
                         })
+                    };
+                    let mut traces =
+                        packets.map(|(source, destination)| exchange(source, destination));
+                    // A network plugin may replace the address of a pod by one of its node.
+                    let is_pod = matches!(sender.owner, Owner::Pods(_));
+                    let may_be_masked = is_pod && expectation.expected == Expected::Deny;
+                    let masks = home.masks(node, sender.span.family).filter(|_| may_be_masked);
+                    let masked = masks.flat_map(|source| {
+                        let destinations = destinations.iter();
+                        destinations.map(move |it| (source, *it)).collect::<Vec<_>>()
                     });
-                    broken += u64::from(traces.any(|it| breaks(expectation.expected, &it)));
+                    let is_broken = traces.any(|it| breaks(expectation.expected, &it))
+                        || masked
+                            .map(|(source, destination)| exchange(source, destination))
+                            .any(|it| breaks(expectation.expected, &it));
+                    broken += u64::from(is_broken);
                 }
             }
         }
@@ -266,7 +280,11 @@ proptest! {
             let packet = shown.packet;
             prop_assert!(breaks(expectation.expected, &fabric.exchange(packet)));
             let sender = Goal::Node(packet.from);
-            prop_assert!(owner_in(fabric, &expectation.from, packet.from.site, sender, packet.source));
+            let home = fabric.site(packet.from.site);
+            let mut masks = home.masks(packet.from.node, family(packet.source));
+            let is_masked = masks.any(|it| it == packet.source) && expectation.expected == Expected::Deny;
+            let is_sender = owner_in(fabric, &expectation.from, packet.from.site, sender, packet.source);
+            prop_assert!(is_sender || is_masked);
             prop_assert!(owner_in(fabric, &expectation.to, packet.to.site(), packet.to, packet.destination));
         }
     }

@@ -166,7 +166,8 @@ fn families_that_some_nodes_do_not_show_take_few_packets() {
                 node.addresses.push(Address { address, kind: AddressKind::ExternalIP });
             }
             if place % 3 == 0 {
-                let endpoint = format!("[2001:db8:1::{place}]:51820");
+                let of_node = &node.addresses[1].address;
+                let endpoint = format!("[2001:db8:1::{of_node}]:51820");
                 let key = "kilo.squat.ai/clustermesh-endpoint".to_owned();
                 node.annotations.insert(key, endpoint);
             }
