@@ -80,7 +80,7 @@ pub(super) fn draft(
     let dns = dns::dns(cluster.dns, &declared, &place.key("dns"), findings);
     let mtu = mtu::mtu(cluster.mtu.as_ref(), &declared, &place.key("mtu"), findings);
     let underlays =
-        underlay::underlays(cluster.underlays.as_deref(), true, &place.key("underlays"), findings);
+        underlay::underlays(cluster.underlays.as_deref(), &place.key("underlays"), findings);
     Draft {
         name,
         state: cluster.state.unwrap_or_default(),

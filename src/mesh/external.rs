@@ -86,9 +86,7 @@ fn external(
     let endpoint = endpoint(written, drafts, &place, findings);
     let keepalive = keepalive(written, &place, findings);
     let place_of_underlays = place.key("underlays");
-    let is_dialled = written.endpoint.is_some();
-    let underlays =
-        underlays(written.underlays.as_deref(), is_dialled, &place_of_underlays, findings);
+    let underlays = underlays(written.underlays.as_deref(), &place_of_underlays, findings);
     let endpoint = endpoint?;
     let domains = match endpoint.as_ref().map(|it| &it.host) {
         Some(Host::Dns(name)) => vec![name.clone()],

@@ -32,7 +32,6 @@ impl Underlay {
 /// Returns the networks of an entry, or reports what is wrong with them.
 pub(super) fn underlays(
     written: Option<&[RawUnderlay]>,
-    needs_cidrs: bool,
     place: &Place,
     findings: &mut Mistakes,
 ) -> Option<Vec<Underlay>> {
@@ -49,13 +48,7 @@ pub(super) fn underlays(
         let parsed: Result<ClusterName, NameError> = written.name.parse();
         let name = name_or_finding("underlay", &written.name, parsed, &own, findings);
         let is_new = named.insert(&written.name, own).is_none();
-        let at_cidrs = place.key("cidrs");
-        if written.cidrs.is_none() && needs_cidrs {
-            let message = format!("underlay {} has no `cidrs`", Quoted(&written.name));
-            let finding = Finding::new(&mistake::MISSING_FIELD, message).at(place.clone(), "");
-            findings.push(finding.help("write the ranges of the nodes' addresses in this network"));
-        }
-        let cidrs = list(written.cidrs.iter().flatten(), &at_cidrs, findings, range);
+        let cidrs = list(&written.cidrs, &place.key("cidrs"), findings, range);
         let cidrs: Option<Vec<Range>> = cidrs.into_iter().collect();
         underlays.push(
             name.zip(cidrs)

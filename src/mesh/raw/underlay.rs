@@ -14,8 +14,7 @@ pub(in crate::mesh) struct RawUnderlay {
     #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"corp")]
     pub(in crate::mesh) name: String,
     /// The ranges in which the nodes of this entry have their addresses in it: those at which they are dialled, and those
-    /// from which they dial. They may differ between entries. An external
-    /// peer without an endpoint needs none.
+    /// from which they dial. They may differ between entries.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["192.168.0.0/16"])]
-    pub(in crate::mesh) cidrs: Option<Vec<String>>,
+    pub(in crate::mesh) cidrs: Vec<String>,
 }

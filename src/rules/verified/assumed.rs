@@ -199,10 +199,10 @@ fn joining(one: &Site, other: &Site, family: Family) -> String {
         let cidrs: Vec<String> =
             networks(site, family).iter().map(|it| format!("'{it}'")).collect();
         let cidrs = match cidrs.as_slice() {
-            [] => String::new(),
-            cidrs => format!(", cidrs: [{}]", cidrs.join(", ")),
+            [] => "RANGE".to_owned(),
+            cidrs => cidrs.join(", "),
         };
-        format!("`underlays: [{{ name: {name}{cidrs} }}]` in `{}`", site.cluster)
+        format!("`underlays: [{{ name: {name}, cidrs: [{cidrs}] }}]` in `{}`", site.cluster)
     });
     format!(
         "if one network joins the nodes of both, write {}; otherwise give the nodes of one side an endpoint that the \

@@ -98,11 +98,19 @@ fn an_endpoint_that_no_node_shows_is_assumed() {
     warning[outdated-tree]: the rendered tree is not what `render` would write: 2 files differ (rendered/north/prod--east.yaml, rendered/west/prod--east.yaml)
     help: run `clustermesh render`
 
-    notice[assumed-reach]: north: 4 declared paths are assumed to work (north → east): north/n1 dials endpoints such as 198.18.113.11, which is not the address of any node
-    notice[assumed-reach]: west: 4 declared paths are assumed to work (west → east): west/n1 dials endpoints such as 198.18.113.11, which is not the address of any node
-    help: run `clustermesh render`; if the address is that of a load balancer or NAT in front of a node, annotate this node with `kilo.squat.ai/clustermesh-endpoint` and the address
+    warning[assumed-reach]: north: 8 declared paths are assumed to work (east → north, north → east): north/n1 dials endpoints such as 198.18.113.11, which is not the address of any node
+      --> rendered/north/prod--east.yaml:15:5
+       |
+    15 |     dnsOrIP:
+       |     ^^^^^^^^ this endpoint
+    warning[assumed-reach]: west: 8 declared paths are assumed to work (east → west, west → east): west/n1 dials endpoints such as 198.18.113.11, which is not the address of any node
+      --> rendered/west/prod--east.yaml:15:5
+       |
+    15 |     dnsOrIP:
+       |     ^^^^^^^^ this endpoint
+    help: run `clustermesh render`
 
-    Proved with the Peers in rendered, which are outdated: 16 of 24 declared paths work in both directions, and 8 are assumed to work.
+    Proved with the Peers in rendered, which are outdated: 8 of 24 declared paths work in both directions, and 16 are assumed to work.
     ");
     assert_eq!(code, 0);
     assert_eq!(folder.run(&["render"]).code, 0);

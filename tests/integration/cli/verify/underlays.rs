@@ -196,7 +196,7 @@ fn mistakes_in_underlays_are_reported() {
         "`10.8.0.1/16` has host bits set",
         "duplicate underlay `a`",
         "`0.0.0.0/0` contains every IPv4 address",
-        "underlay `B` has no `cidrs`",
+        "has no `cidrs`",
     ] {
         assert_contains(&run.stdout, message);
     }
