@@ -110,13 +110,13 @@ impl Fabric<'_> {
         let dials =
             [self.dials(near.at, near.peer, near.other)?, self.dials(far.at, far.peer, far.other)?];
         let (by, endpoint) = self.opens(&sides, dials.map(Dials::may_be), session)?;
-        let assumed = dials.iter().zip(&sides).filter_map(|(dials, side)| {
+        let needed = dials.iter().zip(&sides).filter_map(|(dials, side)| {
             let Dials::Assumed(premise) = *dials else {
                 return None;
             };
             Some(AssumedDial { premise, at: side.at, peer: side.peer })
         });
-        let mut assumes: Vec<AssumedDial> = assumed.collect();
+        let mut assumes: Vec<AssumedDial> = needed.collect();
         let is_shown = || self.opens(&sides, dials.map(|it| it == Dials::Shown), session);
         if !assumes.is_empty() && is_shown().is_ok() {
             assumes.clear();

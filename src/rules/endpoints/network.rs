@@ -178,10 +178,10 @@ fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
     if cluster.is_external() {
         return Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message)
             .at(unreachable.first.place(), "")
-            .help(format!(
+            .help(
                 "if a network connects them, name it in `underlays` of both entries; otherwise write an `endpoint` that the \
-                 clusters can dial, or remove it so that only the host dials"
-            ));
+                 clusters can dial, or remove it so that only the host dials",
+            );
     }
     let guesses = [EndpointSource::InternalIP, EndpointSource::Kilo].into_iter();
     let guesses: Vec<String> = guesses
