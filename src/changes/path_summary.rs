@@ -199,20 +199,8 @@ impl<'f, 'a> Past<'f, 'a> {
         let changes = pairs.map(|pair| {
             let held = self.held(pair, &mut KnownPaths::default()).any();
             let paths = self.version.counter(pair).count(&held);
-            let gone = pair.both().into_iter().filter(|it| has_left(*it));
-            let mut change = PathChange::none(site(pair.from).cluster, site(pair.to).cluster);
-            // A person removed an external peer, so its addresses exist no more. A cluster may only be forgotten.
-            if gone.clone().all(|it| site(it).cluster.is_external()) {
-                change.ended.paths = paths;
-                let host = |it: SiteId| NamedNode {
-                    cluster: site(it).cluster.clone(),
-                    node: site(it).cluster.external().unwrap_or_default().to_owned(),
-                };
-                change.ended.left = gone.map(host).collect();
-            } else {
-                change.lost = paths;
-            }
-            PathChange { states: 1, ..change }
+            let change = PathChange::none(site(pair.from).cluster, site(pair.to).cluster);
+            PathChange { states: 1, lost: paths, ..change }
         });
         changes.collect()
     }

@@ -161,10 +161,7 @@ fn of_paths(cluster: &ClusterName, paths: &[PathChange]) -> Vec<Reason> {
     for path in &own {
         ended.add(&path.ended);
     }
-    // An external peer that a person removed is not an outage.
-    let has_left = |it: &PathChange| it.ended.left.iter().any(|it| it.cluster.is_external());
-    let are_lost =
-        |it: &&&PathChange| !it.lost.is_empty() || !it.ended.paths.is_empty() && !has_left(it);
+    let are_lost = |it: &&&PathChange| !it.lost.is_empty() || !it.ended.paths.is_empty();
     let all_lost = own.iter().filter(|it| are_lost(it) && !it.holds_any);
     let others = all_lost.map(|it| if it.from == *cluster { &it.to } else { &it.from });
     let others: BTreeSet<&ClusterName> = others.collect();

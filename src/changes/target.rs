@@ -219,10 +219,7 @@ impl TargetChange {
         let gives = sources(fabrics.after, sites.after);
         let gone = gave.numbered().filter(|it| *it.1);
         let gone = gone.filter_map(|(source, _)| match counterparts.after(source) {
-            None => {
-                let cluster = fabrics.before.site(source).cluster;
-                (!cluster.is_external()).then(|| cluster.clone())
-            }
+            None => Some(fabrics.before.site(source).cluster.clone()),
             Some(it) => (!gives[it]).then(|| fabrics.after.site(it).cluster.clone()),
         });
         let mut claimed = claimed_sources_gone(&peers, had, has);

@@ -6,7 +6,7 @@ use super::index::{Given, Planned};
 use super::{Case, ChangedFile, Loss, Moved, Rekeyed, Renamed, RenamedMesh, Shrunk};
 use crate::config::Limits;
 use crate::manifest::OldPeer;
-use crate::name::{ClusterName, MeshName};
+use crate::name::MeshName;
 use crate::place::Place;
 use crate::plan::Target;
 
@@ -229,10 +229,6 @@ impl FoundCases {
         let SourceShare { mut before, stale, claimed, gone, first, first_gone } = share;
         let Some(first) = first else { return };
         let peer_set = given.peer_set(&source);
-        // No snapshot decides that an external peer goes, so a person removed it from the mesh.
-        if ClusterName::is_external_text(&source) && !given.has_external(&source) {
-            return;
-        }
         // Claims of nodes must not be able to stop the render for all clusters. But if the mesh or
         // the config no longer gives the target what is lost, or as many nodes, the loss is not
         // only due to nodes.

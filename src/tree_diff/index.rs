@@ -112,12 +112,6 @@ impl<'a> Given<'a> {
         self.seen.iter().any(|it| it.as_str() == peer_set)
     }
 
-    /// Returns whether a mesh has an external peer, whether it gives the target anything or not.
-    pub(super) fn has_external(&self, name: &str) -> bool {
-        let mut externals = self.plan.externals.iter();
-        externals.any(|it| it.cluster.as_str() == name)
-    }
-
     /// Returns what a source that gives nothing might give.
     pub(super) fn absent(&self, source: &str) -> Option<&'a AbsentSource> {
         self.absent.get(source).copied()

@@ -7,9 +7,12 @@ use super::shared_nodes::SharedNodes;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
 use crate::membership::PeerCandidate;
+use crate::net::private_network;
 use crate::place::Place;
 use crate::rules::command::blank;
 use crate::rules::{Finding, bare};
+use crate::snapshot::{AddressKind, Node};
+use crate::wireguard::Endpoint;
 
 /// Annotations from which an endpoint may come.
 const ANNOTATIONS: [&str; 3] =
@@ -23,8 +26,8 @@ struct DialledCandidate<'a> {
     candidate: &'a PeerCandidate,
 }
 
-/// Returns findings about candidates with the endpoint of one before them: of all meshes, as an endpoint is
-/// one place in the world, or on the network that all of them share.
+/// Returns findings about candidates with the endpoint of another one, of all meshes: that whose node has the address, or
+/// the one of highest rank.
 pub(super) fn findings(fleet: &Fleet, nodes: &[SharedNodes]) -> Vec<Finding> {
     let mut dialled: Vec<DialledCandidate> = fleet
         .members()
@@ -39,15 +42,17 @@ pub(super) fn findings(fleet: &Fleet, nodes: &[SharedNodes]) -> Vec<Finding> {
     dialled.sort_by_key(|it| &it.candidate.endpoint);
     let mut findings = Vec::new();
     for alike in dialled.chunk_by(|a, b| a.candidate.endpoint == b.candidate.endpoint) {
-        let Some((first, rest)) = alike.split_first() else {
+        let owner = alike.iter().find(|it| it.shown().is_some());
+        let Some(first) = owner.or_else(|| alike.first()) else {
             continue;
         };
         let mut known = BTreeSet::from([first.who()]);
         // With one key they are one machine, or a copy, which is reported already.
-        let others = rest.iter().filter(|it| {
+        let others = alike.iter().filter(|it| {
             let is_same_node =
                 nodes.iter().any(|nodes| nodes.has(&it.member.entry.name, it.who().1));
-            known.insert(it.who()) && it.candidate.key != first.candidate.key && !is_same_node
+            let is_other = known.insert(it.who()) && it.candidate.key != first.candidate.key;
+            is_other && !is_same_node && it.is_beside(*first)
         });
         findings.extend(others.filter_map(|it| finding(*it, *first)));
     }
@@ -66,12 +71,19 @@ fn finding(again: DialledCandidate, first: DialledCandidate) -> Option<Finding> 
         .at(again.place(), "second here")
         .at(first.place(), format!("of {whose}"))
         .resolved_by(&change, cluster, [node])
-        .resolved_by(&change, &first.member.entry.name, [first.who().1])
-        .help(
+        .resolved_by(&change, &first.member.entry.name, [first.who().1]);
+    let key = again.annotated().filter(|_| again.shown().is_none());
+    Some(match first.shown().zip(key) {
+        Some((kind, key)) => finding.help(format!(
+            "remove `{key}` from {}: {} is the {kind:?} of {whose}",
+            bare(node),
+            endpoint.address()?
+        )),
+        None => finding.help(
             "give each node its own port: annotate each with `kilo.squat.ai/force-endpoint: \
              ADDRESS:PORT`, and forward these ports",
-        );
-    Some(finding)
+        ),
+    })
 }
 
 impl<'a> DialledCandidate<'a> {
@@ -81,19 +93,48 @@ impl<'a> DialledCandidate<'a> {
         (cluster, self.candidate.leader.as_str())
     }
 
+    fn node(self) -> Option<&'a Node> {
+        self.member.file.snapshot.node(self.who().1)
+    }
+
+    /// Returns the kind of the endpoint's address, if Kubernetes shows that the node has it.
+    fn shown(self) -> Option<AddressKind> {
+        let address = self.candidate.endpoint.as_ref()?.address()?;
+        let mut addresses = self.node()?.addresses.iter();
+        let own = addresses.find(|it| it.address.parse() == Ok(address));
+        own.map(|it| it.kind)
+    }
+
+    /// Returns the annotation with the endpoint.
+    fn annotated(self) -> Option<&'static str> {
+        let node = self.node()?;
+        let endpoint = self.candidate.endpoint.as_ref()?;
+        let mut keys = ANNOTATIONS.into_iter();
+        keys.find(|key| {
+            let text = node.annotations.get(key);
+            text.and_then(|it| it.parse().ok()).as_ref() == Some(endpoint)
+        })
+    }
+
+    /// Returns whether the endpoint is one place for both. A private address is not, unless both are of one cluster, or an
+    /// underlay joins their clusters.
+    fn is_beside(self, other: Self) -> bool {
+        let entries = [self.member.entry, other.member.entry];
+        let address = self.candidate.endpoint.as_ref().and_then(Endpoint::address);
+        let Some(address) = address.filter(|it| private_network(*it).is_some()) else {
+            return true;
+        };
+        let [own, others] = entries.map(|it| it.underlays.iter().filter(|it| it.holds(address)));
+        let mut common = own.filter(|it| others.clone().any(|other| other.name == it.name));
+        entries[0].name == entries[1].name || common.next().is_some()
+    }
+
     /// Returns where the snapshot has the endpoint: the annotation or the address that it is made of.
     fn place(self) -> Place {
         let place = &self.candidate.place;
-        let endpoint = self.candidate.endpoint.as_ref();
-        let Some(node) = self.member.file.snapshot.node(self.who().1) else {
-            return place.clone();
-        };
-        let is_it = |key: &&&str| {
-            let text = node.annotations.get(**key);
-            endpoint.is_some() && text.and_then(|it| it.parse().ok()).as_ref() == endpoint
-        };
-        match ANNOTATIONS.iter().find(is_it) {
+        match self.annotated() {
             Some(key) => place.key("annotations").key(key),
+            None if self.node().is_none() => place.clone(),
             None => place.key("addresses"),
         }
     }

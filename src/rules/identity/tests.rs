@@ -113,10 +113,13 @@ fn endpoints_are_compared_as_what_they_mean() {
         format!("{head} force-endpoint={endpoint}")
     };
     for (one, other, is_same) in [
-        ("[fd00:0::0:1]:51820", "[fd00::1]:51820", true),
+        ("[2a0e:0::0:1]:51820", "[2a0e::1]:51820", true),
         ("198.18.113.9:51820", "[::ffff:198.18.113.9]:51820", true),
         ("198.18.113.9:51820", "198.18.113.9:51821", false),
-        ("[fd00::1]:51820", "[fd00::2]:51820", false),
+        ("[2a0e::1]:51820", "[2a0e::2]:51820", false),
+        // Each may have a network of its own.
+        ("192.168.1.9:51820", "192.168.1.9:51820", false),
+        ("[fd00::1]:51820", "[fd00::1]:51820", false),
     ] {
         let report = report(NODE_A, &node(NODE_B, one), &node(NODE_C, other));
         assert_eq!(report.contains("[shared-endpoint]"), is_same, "{report}");

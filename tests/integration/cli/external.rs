@@ -589,7 +589,7 @@ fn diffed(path: &str, from: &str, to: &str) -> String {
     assert_eq!(repository.folder.run(&["render", "-q"]).code, 0);
     repository.commit();
     repository.folder.edit(path, from, to);
-    let allowed = ["render", "-q", "--allow-empty", "east/external.laptop"];
+    let allowed = ["render", "-q", "--allow-empty", "*/external.laptop"];
     let run = repository.folder.run(&allowed);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let run = repository.folder.run(&["diff"]);
@@ -597,28 +597,38 @@ fn diffed(path: &str, from: &str, to: &str) -> String {
     run.stdout
 }
 
-/// A person removes it, so nothing has to be allowed and nothing is lost.
+/// Its paths end as those of a cluster do, so a person has to allow it.
 #[test]
-fn one_that_is_removed_is_a_cleanup() {
+fn one_that_is_removed_is_destructive() {
     let (_, laptop) = HOSTS.split_at(HOSTS.find("    - name: laptop").unwrap());
     let (laptop, _) = laptop.split_at(laptop.find("    - name: router").unwrap());
-    insta::assert_snapshot!(diffed("mesh.yaml", laptop, ""), @"
+    let folder = with(HOSTS);
+    assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    folder.edit("mesh.yaml", laptop, "");
+    let refused = folder.run(&["render", "-q"]);
+    assert_eq!(refused.code, 1, "{}{}", refused.stdout, refused.stderr);
+    assert_contains(&refused.stderr, "`clustermesh render --allow-empty '*/external.laptop'`");
+    let changed = diffed("mesh.yaml", laptop, "");
+    insta::assert_snapshot!(changed, @"
     external peer laptop left
         east +0 ~0 -1, external.laptop +0 ~0 -6, west +0 ~0 -1
 
-    TARGET           GRADE    BEFORE  ADDED  CHANGED  REMOVED  NOW
-    east             cleanup       4      0        0        1    3
-    external.laptop  cleanup       6      0        0        6    0
-    west             cleanup       5      0        0        1    4
+    TARGET           GRADE        BEFORE  ADDED  CHANGED  REMOVED  NOW
+    east             destructive       4      0        0        1    3
+    external.laptop  destructive       6      0        0        6    0
+    west             destructive       5      0        0        1    4
 
-    east: cleanup
-      1 node left; 15 declared paths to it end
+    east: destructive
+      it loses all Peers of external.laptop
+      15 declared paths no longer work
       1 Peer removed
         - quickstart--external.laptop with 10.200.0.5/32
       Kilo needs 3 ms to apply the change
 
-    external.laptop: cleanup
-      1 node left; 22 declared paths to it end
+    external.laptop: destructive
+      all paths to and from east are lost
+      all paths to and from west are lost
+      22 declared paths no longer work
       6 Peers removed
         - quickstart--east--east-agent-1 with 10.42.1.0/24, 10.4.0.1/32, 10.0.1.12/32, 10.43.0.0/16 and 1 more
         - quickstart--east--east-agent-2 with 10.42.2.0/24, 10.4.0.2/32, 10.0.1.13/32
@@ -628,18 +638,19 @@ fn one_that_is_removed_is_a_cleanup() {
         - quickstart--west--west-worker-2 with 10.244.2.0/24, 10.6.0.3/32
       help: remove the configuration from the host; clustermesh cannot do that
 
-    west: cleanup
-      1 node left; 7 declared paths to it end
+    west: destructive
+      it loses all Peers of external.laptop
+      7 declared paths no longer work
       1 Peer removed
         - quickstart--external.laptop with 10.200.0.5/32
       Kilo needs 5 ms to apply the change
 
-    east → external.laptop: 6 declared paths ended, because an end no longer exists
-    external.laptop → east: 9 declared paths ended, because an end no longer exists
-    external.laptop → west: 4 declared paths ended, because an end no longer exists
-    west → external.laptop: 3 declared paths ended, because an end no longer exists
+    east → external.laptop: 6 declared paths lost
+    external.laptop → east: 9 declared paths lost
+    external.laptop → west: 4 declared paths lost
+    west → external.laptop: 3 declared paths lost
 
-    cleanup: Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed.
+    destructive: A target loses all of its Peers, or all Peers of another cluster.
     3 of 3 targets changed compared with HEAD: +0 ~0 -8 Peers.
     ");
 }

@@ -189,14 +189,14 @@ fn mistakes_in_underlays_are_reported() {
     add(
         &folder,
         EAST,
-        "underlays: [{ name: a, cidrs: [10.8.0.1/16] }, { name: a, cidrs: [0.0.0.0/0] }, { name: B }]",
+        "underlays: [{ name: a, cidrs: [10.8.0.1/16] }, { name: a, cidrs: [0.0.0.0/0] }, { name: B, cidrs: [10.7.0.0/16] }]",
     );
     let run = folder.run(&["validate", "--output", "concise"]);
     for message in [
         "`10.8.0.1/16` has host bits set",
         "duplicate underlay `a`",
         "`0.0.0.0/0` contains every IPv4 address",
-        "has no `cidrs`",
+        "`B` is not a valid underlay name",
     ] {
         assert_contains(&run.stdout, message);
     }
