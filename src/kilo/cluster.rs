@@ -76,6 +76,11 @@ impl ClusterNode<'_> {
         annotated.chain(addresses.map(move |address| (address, port)))
     }
 
+    /// Returns whether Kubernetes reports that the node has an address.
+    pub fn reports(&self, address: IpAddr) -> bool {
+        self.reported(|_| true).any(|it| it == address)
+    }
+
     /// Returns its addresses on the network of the nodes, as Kubernetes and Kilo report them.
     pub fn internal_addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.reported(|it| it == AddressKind::InternalIP).chain(self.kilo.internal_address())

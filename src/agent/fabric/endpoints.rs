@@ -110,17 +110,30 @@ impl Fabric<'_> {
         self.endpoints(address).is_empty().then_some(DialPremise::Stranger)
     }
 
-    /// Returns whether another node's claim of an address makes that of `to` an assumption: the cluster of higher rank is
-    /// judged as if it were alone, and the nodes of one cluster have the same rank.
+    /// Returns whether another node's claim of an address makes that of `to` an assumption. That to which Kubernetes gives
+    /// the address is judged as if it were alone, else that of the cluster of higher rank. The nodes of one cluster have
+    /// the same rank.
     fn outclaims(&self, other: NodeRef, to: NodeRef, address: IpAddr) -> bool {
         let (rival, home) = (self.site(other.site), self.site(to.site));
-        let ranks = &self.index.ranks;
-        let is_above = other.site == to.site || ranks[other.site] < ranks[to.site];
+        let is_above = match self.reporting([other, to], address) {
+            [true, false] => true,
+            [false, true] => false,
+            _ => other.site == to.site || self.ranks_above(other.site, to.site),
+        };
         // A private address is one place only within a network that both are in.
         let mut common = home.underlays_of(address);
         let is_one_place = private_network(address).is_none()
             || common.any(|it| rival.underlays_of(address).any(|other| other == it));
         other != to && is_above && is_one_place
+    }
+
+    /// Returns of each node whether Kubernetes reports that it has an address.
+    fn reporting(&self, nodes: [NodeRef; 2], address: IpAddr) -> [bool; 2] {
+        nodes.map(|it| self.site(it.site).reading.nodes[it.node].reports(address))
+    }
+
+    fn ranks_above(&self, one: SiteId, other: SiteId) -> bool {
+        self.index.ranks[one] < self.index.ranks[other]
     }
 
     /// Returns the first node that may be dialled at an address.
@@ -149,8 +162,14 @@ impl Fabric<'_> {
         let port = endpoint.port.get();
         let claims =
             |at: NodeRef| self.endpoints(address).iter().any(|it| it.at == at && it.leads_to(port));
-        let ranks = &self.index.ranks;
-        let is_outranked = || ranks[to.site] < ranks[from.site] && claims(to);
+        let is_outranked = || {
+            claims(to)
+                && match self.reporting([to, from], address) {
+                    [true, false] => true,
+                    [false, true] => false,
+                    _ => self.ranks_above(to.site, from.site),
+                }
+        };
         let mut internal = self.site(from.site).reading.nodes[from.node].internal_addresses();
         internal.any(|it| it == address) || claims(from) && !is_outranked()
     }

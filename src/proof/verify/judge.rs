@@ -299,6 +299,17 @@ impl<'j> PairJudge<'j, '_, '_> {
             // An election makes no declared path fail, to pods or to services.
             Ending::NoHop { .. }
             | Ending::Ambiguous { doubt: Doubt::Nodes { .. } | Doubt::Leader, .. } => true,
+            // Nodes of the cluster itself have the range, as their own pods or addresses.
+            Ending::Ambiguous { doubt: Doubt::Range { ref claims, .. }, .. } => {
+                claims.iter().all(|it| it.peer().is_none())
+            }
+            Ending::SourceRejected { by, owner: Some((claim, _)), .. }
+                if claim.peer().is_none() =>
+            {
+                let is_receiver = by.site == self.pair.to;
+                let source = if is_receiver { packet.source } else { packet.destination };
+                self.have_few(by.site, source)
+            }
             Ending::StolenBy { at, claim, .. } => {
                 let segment = self.reach.fabric.site(at.site).segment(at.node);
                 segment.map(Tunnel::Segment) == Some(claim.tunnel)

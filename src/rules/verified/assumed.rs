@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::between;
-use crate::agent::fabric::{DialPremise, Fabric, Site, SiteId};
+use crate::agent::fabric::{DialPremise, Dials, Fabric, Site, SiteId};
 use crate::agent::model::Tunnel;
 use crate::diagnostic::Severity;
 use crate::kilo::id::NodeId;
@@ -74,18 +74,30 @@ impl AssumedGroup {
                     "{paths}: endpoints such as {endpoint} ({whose}) are private addresses, and no `underlays` of \
                      the mesh join the two clusters"
                 );
-                (message, joining(site, owner, family(endpoint.address()?)))
+                let joining = joining(site, owner, family(endpoint.address()?));
+                let key = fabric.node(at).kilo.key?;
+                let is_called = match owner.model.peers_with(&key) {
+                    [back] => fabric.dials(dialled, *back, at) == Ok(Dials::Shown),
+                    _ => false,
+                };
+                if is_called {
+                    let cluster = owner.cluster;
+                    let help = format!(
+                        "if only {whose} can dial, add `persistentKeepalive: 25` to `{cluster}` in the mesh, and annotate \
+                         its nodes with `kilo.squat.ai/persistent-keepalive=25`; {joining}"
+                    );
+                    (message, help)
+                } else {
+                    (message, joining)
+                }
             }
             DialPremise::Claimed => {
                 let message = format!(
-                    "{paths}: {nodes} dials {endpoint}, the endpoint of {whose}, which is an address of another node \
-                     too"
+                    "{paths}: the endpoint {endpoint} of {whose} is that of another node too (dialled by {nodes})"
                 );
-                let help = format!(
-                    "annotate {whose} with `kilo.squat.ai/force-endpoint` and an address and port of its own; \
-                     `clustermesh validate` lists the nodes that share one"
-                );
-                (message, help)
+                let help = "run `clustermesh validate`: `shared-endpoint` names the nodes, and which of them has the \
+                            address";
+                (message, help.to_owned())
             }
             DialPremise::Family(family) => {
                 let (their, they) = if self.is_one {
@@ -191,10 +203,15 @@ impl AssumedGroup {
     }
 }
 
+/// The number of characters of the longest DNS-1123 label.
+const LONGEST_LABEL: usize = 63;
+
 /// Returns how people declare that one network joins two clusters, or what to do where none does.
 fn joining(one: &Site, other: &Site, family: Family) -> String {
-    let named = [one, other].into_iter().find_map(|it| it.entry.underlays.first());
-    let name = named.map_or("lan", |it| &*it.name);
+    // A name of its own joins no third cluster.
+    let names = [one, other].map(|it| it.cluster.external().unwrap_or(it.cluster.as_str()));
+    let name = names.join("-");
+    let name = if name.len() <= LONGEST_LABEL { &*name } else { "lan" };
     let lines = [one, other].map(|site| {
         let cidrs: Vec<String> =
             networks(site, family).iter().map(|it| format!("'{it}'")).collect();
@@ -202,10 +219,10 @@ fn joining(one: &Site, other: &Site, family: Family) -> String {
             [] => "RANGE".to_owned(),
             cidrs => cidrs.join(", "),
         };
-        format!("`underlays: [{{ name: {name}, cidrs: [{cidrs}] }}]` in `{}`", site.cluster)
+        format!("`{{ name: {name}, cidrs: [{cidrs}] }}` to `underlays` of `{}`", site.cluster)
     });
     format!(
-        "if one network joins the nodes of both, write {}; otherwise give the nodes of one side an endpoint that the \
+        "if one network joins the nodes of both, add {}; otherwise give the nodes of one side an endpoint that the \
          others can dial (`kilo.squat.ai/force-endpoint`)",
         lines.join(" and ")
     )

@@ -75,7 +75,7 @@ fn equal_numbers_are_no_common_network() {
        |
     15 |     dnsOrIP:
        |     ^^^^^^^^ this endpoint
-    help: if one network joins the nodes of both, write `underlays: [{ name: lan, cidrs: ['192.168.1.0/24'] }]` in `east` and `underlays: [{ name: lan, cidrs: ['192.168.1.0/24'] }]` in `west`; otherwise give the nodes of one side an endpoint that the others can dial (`kilo.squat.ai/force-endpoint`)
+    help: if one network joins the nodes of both, add `{ name: east-west, cidrs: ['192.168.1.0/24'] }` to `underlays` of `east` and `{ name: east-west, cidrs: ['192.168.1.0/24'] }` to `underlays` of `west`; otherwise give the nodes of one side an endpoint that the others can dial (`kilo.squat.ai/force-endpoint`)
 
     0 of 2 declared paths work in both directions, and 2 are assumed to work.
     ");
