@@ -24,7 +24,7 @@ pub use secrets::Secret;
 pub use site::{Site, are_few};
 
 use delivered_tree::DeliveredTree;
-use endpoints::Door;
+use endpoints::Listener;
 use secrets::MutualSecrets;
 
 mod secrets;
@@ -74,7 +74,7 @@ struct FabricIndex {
     /// The nodes that have the keys of Peers.
     holdings: Sites<Arc<Peers<Holding>>>,
     secrets: MutualSecrets,
-    endpoints: BTreeMap<IpAddr, Vec<Door>>,
+    listeners: BTreeMap<IpAddr, Vec<Listener>>,
     /// Endpoints at which several nodes are dialled, with these.
     shared: BTreeMap<Endpoint, BTreeSet<NodeRef>>,
     /// The clusters in order of trust.
@@ -155,7 +155,7 @@ impl<'a> Fabric<'a> {
             return Self { has_open_tunnels, ..Self::with_index(sites, Arc::clone(&other.index)) };
         }
         let mut keys = KeyHolders::new();
-        let mut endpoints: BTreeMap<IpAddr, Vec<Door>> = BTreeMap::new();
+        let mut listeners: BTreeMap<IpAddr, Vec<Listener>> = BTreeMap::new();
         for (site, it) in sites.numbered() {
             for (node, own) in it.model.topology.nodes.numbered() {
                 if let Some(key) = own.kilo.key {
@@ -164,7 +164,9 @@ impl<'a> Fabric<'a> {
             }
             for &(address, node, port) in it.endpoints() {
                 let at = NodeRef { site, node };
-                endpoints.entry(address).or_default().push(Door::new(at, port));
+                let mut internal = it.reading.nodes[node].internal_addresses();
+                let listener = Listener::new(at, port, internal.any(|it| it == address));
+                listeners.entry(address).or_default().push(listener);
             }
         }
         let contents = contents(&sites);
@@ -177,7 +179,7 @@ impl<'a> Fabric<'a> {
             }),
             secrets: MutualSecrets::collect(&sites, &contents, &keys),
             keys,
-            endpoints,
+            listeners,
             shared: BTreeMap::new(),
             ranks: Sites::new(ranks),
             dialled: Vec::new(),

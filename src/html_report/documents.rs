@@ -1,5 +1,5 @@
-//! Documents: the results of the commands, what the page reads of them, the names of the parts of a page, and the
-//! reasons why there is none.
+//! Documents: the results of the commands, the values that the page reads from them, the names of the parts of a page,
+//! and the reasons why a part is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -8,12 +8,14 @@ use crate::kilo::id::NodeId;
 use crate::net::{Cidr, Family, family, private_network};
 use crate::wireguard::{Endpoint, Host};
 
-/// An address at which a node may be dialled.
+/// A node that may be dialled at an address.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Door {
+pub(super) struct Listener {
     pub(super) at: NodeRef,
     /// The port on which it listens there, if it is known.
     port: Option<u16>,
+    /// Whether it is an internal address of the node.
+    is_internal: bool,
 }
 
 /// Whether a node gets to another one where it dials it.
@@ -50,9 +52,9 @@ impl Dials {
     }
 }
 
-impl Door {
-    pub(super) fn new(at: NodeRef, port: Option<u16>) -> Self {
-        Self { at, port }
+impl Listener {
+    pub(super) fn new(at: NodeRef, port: Option<u16>, is_internal: bool) -> Self {
+        Self { at, port, is_internal }
     }
 
     fn leads_to(&self, port: u16) -> bool {
@@ -89,9 +91,9 @@ impl Fabric<'_> {
         let Host::Ip(address) = endpoint.host else {
             return true;
         };
-        let endpoints = self.endpoints(address);
-        let mut own = endpoints.iter().filter(|it| it.at == at);
-        endpoints.is_empty() || own.any(|it| it.leads_to(endpoint.port.get()))
+        let listeners = self.listeners(address);
+        let mut own = listeners.iter().filter(|it| it.at == at);
+        listeners.is_empty() || own.any(|it| it.leads_to(endpoint.port.get()))
     }
 
     /// Returns the condition under which an endpoint is that of a node, for every node that dials it.
@@ -107,38 +109,36 @@ impl Fabric<'_> {
         if claimants.any(|it| self.outclaims(*it, to, address)) {
             return Some(DialPremise::Claimed);
         }
-        self.endpoints(address).is_empty().then_some(DialPremise::Stranger)
+        self.listeners(address).is_empty().then_some(DialPremise::Stranger)
     }
 
-    /// Returns whether another node's claim of an address makes that of `to` an assumption. That to which Kubernetes gives
-    /// the address is judged as if it were alone, else that of the cluster of higher rank. The nodes of one cluster have
-    /// the same rank.
+    /// Returns whether another node's claim of an address makes that of `to` an assumption.
     fn outclaims(&self, other: NodeRef, to: NodeRef, address: IpAddr) -> bool {
         let (rival, home) = (self.site(other.site), self.site(to.site));
-        let is_above = match self.reporting([other, to], address) {
-            [true, false] => true,
-            [false, true] => false,
-            _ => other.site == to.site || self.ranks_above(other.site, to.site),
-        };
         // A private address is one place only within a network that both are in.
         let mut common = home.underlays_of(address);
         let is_one_place = private_network(address).is_none()
             || common.any(|it| rival.underlays_of(address).any(|other| other == it));
-        other != to && is_above && is_one_place
+        other != to && self.stands_above(other, to, address) && is_one_place
     }
 
-    /// Returns of each node whether Kubernetes reports that it has an address.
-    fn reporting(&self, nodes: [NodeRef; 2], address: IpAddr) -> [bool; 2] {
-        nodes.map(|it| self.site(it.site).reading.nodes[it.node].reports(address))
-    }
-
-    fn ranks_above(&self, one: SiteId, other: SiteId) -> bool {
-        self.index.ranks[one] < self.index.ranks[other]
+    /// Returns whether a node's claim of an address counts beside that of another node: Kubernetes gives the address to it
+    /// alone, or to both or none, and its cluster ranks higher. The claims of the nodes of one cluster count against each
+    /// other.
+    fn stands_above(&self, one: NodeRef, other: NodeRef, address: IpAddr) -> bool {
+        let reports = |it: NodeRef| self.site(it.site).reading.nodes[it.node].reports(address);
+        match (reports(one), reports(other)) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => {
+                one.site == other.site || self.index.ranks[one.site] < self.index.ranks[other.site]
+            }
+        }
     }
 
     /// Returns the first node that may be dialled at an address.
     pub fn first_at(&self, address: IpAddr) -> Option<NodeRef> {
-        self.endpoints(address).first().map(|it| it.at)
+        self.listeners(address).first().map(|it| it.at)
     }
 
     /// Returns whether any Peer or node is dialled where others get to it only under a condition.
@@ -153,47 +153,58 @@ impl Fabric<'_> {
         is_private || premise()
     }
 
-    /// Returns whether a node that dials an endpoint of `to` is there itself. If both claim the place and nothing but
-    /// their endpoints shows who has it, the cluster of higher rank does.
+    /// Returns whether a node that dials an endpoint of `to` is there itself: it is an internal address of the node, or the
+    /// node is the only one of its cluster that claims the place, and its claim counts beside that of `to`.
     pub fn is_at(&self, from: NodeRef, to: NodeRef, endpoint: &Endpoint) -> bool {
         let Some(address) = endpoint.address() else {
             return false;
         };
         let port = endpoint.port.get();
-        let claims =
-            |at: NodeRef| self.endpoints(address).iter().any(|it| it.at == at && it.leads_to(port));
-        let is_outranked = || {
-            claims(to)
-                && match self.reporting([to, from], address) {
-                    [true, false] => true,
-                    [false, true] => false,
-                    _ => self.ranks_above(to.site, from.site),
-                }
+        let listeners = self.listeners(address);
+        let has_internal = || listeners.iter().any(|it| it.at == from && it.is_internal);
+        let claims = |at| listeners.iter().any(|it| it.at == at && it.leads_to(port));
+        let is_outdone = || claims(to) && self.stands_above(to, from, address);
+        has_internal() || self.claimant(from.site, address, port) == Some(from) && !is_outdone()
+    }
+
+    /// Returns the only node of a cluster that claims a place.
+    fn claimant(&self, site: SiteId, address: IpAddr, port: u16) -> Option<NodeRef> {
+        let claims = self.listeners(address).iter();
+        let mut claims = claims.filter(|it| it.at.site == site && it.leads_to(port));
+        let first = claims.next()?.at;
+        claims.all(|it| it.at == first).then_some(first)
+    }
+
+    /// Returns whether any node of a cluster may be at an endpoint itself.
+    pub fn may_be_at(&self, site: SiteId, endpoint: &Endpoint) -> bool {
+        let Some(address) = endpoint.address() else {
+            return false;
         };
-        let mut internal = self.site(from.site).reading.nodes[from.node].internal_addresses();
-        internal.any(|it| it == address) || claims(from) && !is_outranked()
+        let mut own = self.listeners(address).iter().filter(|it| it.at.site == site);
+        own.any(|it| it.is_internal) || self.claimant(site, address, endpoint.port.get()).is_some()
     }
 
-    /// Returns whether any node of a cluster may be at an address.
-    pub fn may_be_at(&self, site: SiteId, address: IpAddr) -> bool {
-        self.endpoints(address).iter().any(|it| it.at.site == site)
-    }
-
-    /// Returns whether the node of another cluster may be dialled at the place of this node.
+    /// Returns whether the node of another cluster may be dialled where this node is itself.
     pub fn may_dial_itself(&self, at: NodeRef) -> bool {
         let own = self.site(at.site).reading.nodes[at.node].endpoints();
-        let mut dialled = own.flat_map(|it| self.dialled(Cidr::host(it.0)));
-        dialled.any(|it| it != Some(at.site))
+        let mut own = own.filter(|&(address, _)| {
+            let mut dialled = self.dialled(Cidr::host(address));
+            dialled.any(|it| it != Some(at.site))
+        });
+        own.any(|(address, port)| {
+            let mut listeners = self.listeners(address).iter();
+            let is_sole = || port.is_none_or(|it| self.claimant(at.site, address, it) == Some(at));
+            listeners.any(|it| it.at == at && it.is_internal) || is_sole()
+        })
     }
 
     /// Returns whether an address is one at which a node may be dialled.
     pub fn has_endpoint_at(&self, address: IpAddr, at: NodeRef) -> bool {
-        self.endpoints(address).iter().any(|it| it.at == at)
+        self.listeners(address).iter().any(|it| it.at == at)
     }
 
-    /// Returns the places at an address.
-    fn endpoints(&self, address: IpAddr) -> &[Door] {
-        self.index.endpoints.get(&address).map_or(&[], Vec::as_slice)
+    fn listeners(&self, address: IpAddr) -> &[Listener] {
+        self.index.listeners.get(&address).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the endpoints of Peers, each with the first node that has the key.
@@ -237,22 +248,15 @@ impl Site<'_> {
         underlays.filter(move |it| it.holds(address)).map(|it| &*it.name)
     }
 
-    /// Returns the underlays that a node is in, with the kinds of its addresses there.
-    pub fn underlays_with(&self, node: NodeId) -> Vec<(&str, Family)> {
-        let underlays = self.entry.underlays.iter();
-        let families = [Family::V4, Family::V6];
-        let all = underlays.flat_map(|it| families.map(|family| (&*it.name, family)));
-        all.filter(|(name, family)| self.is_in(node, name, *family)).collect()
+    /// Returns the underlays that a node is in by their places in the entry, with the kinds of its addresses there.
+    pub fn underlays_with(&self, node: NodeId) -> &[(usize, Family)] {
+        &self.own.underlays[node]
     }
 
-    /// Returns whether a node is in an underlay with an internal address of a kind. An external peer is in
-    /// those that its entry names.
+    /// Returns whether a node is in an underlay with an internal address of a kind.
     pub fn is_in(&self, node: NodeId, underlay: &str, kind: Family) -> bool {
-        let mut named = self.entry.underlays.iter().filter(|it| it.name == underlay);
-        named.any(|it| {
-            let internal = self.reading.nodes[node].internal_addresses();
-            let mut own = internal.filter(|it| family(*it) == kind);
-            self.cluster.is_external() || own.any(|own| it.holds(own))
-        })
+        let named =
+            |place: usize| self.entry.underlays.get(place).is_some_and(|it| it.name == underlay);
+        self.underlays_with(node).iter().any(|&(place, family)| family == kind && named(place))
     }
 }

@@ -8,7 +8,7 @@ use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::id::{NodeId, Nodes};
 use crate::mesh::{Networks, Range};
 use crate::net::prefixes::Prefixes;
-use crate::net::{Cidr, Families};
+use crate::net::{Cidr, Families, Family, family};
 
 /// The addresses of a cluster. Versions of it with the same nodes and other Peers share them.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(super) struct OwnAddresses {
     pub(super) outlying: OutlyingRanges,
     /// The addresses that nodes of a location, which reach each other without a tunnel, have in common.
     pub(super) hops: Hops,
+    /// The underlays that each node is in by their places in the entry, with the kinds of its addresses there.
+    pub(super) underlays: Nodes<Vec<(usize, Family)>>,
     /// The addresses and ports at which each node is dialled.
     pub(super) endpoints: Vec<(IpAddr, NodeId, Option<u16>)>,
 }
@@ -65,9 +67,23 @@ impl OwnAddresses {
             },
             outlying: OutlyingRanges::find(cluster),
             hops: Hops::find(&cluster.topology),
+            underlays: cluster.nodes.map(|it| underlays(cluster, it)),
             endpoints: endpoints(cluster),
         }
     }
+}
+
+/// Returns the underlays that a node is in: with an internal address in their ranges. An external peer is in all that its
+/// entry names.
+fn underlays(cluster: &Cluster, node: &ClusterNode) -> Vec<(usize, Family)> {
+    let internal: Vec<IpAddr> = node.internal_addresses().collect();
+    let named = cluster.entry.underlays.iter().enumerate();
+    let all = named.flat_map(|it| [Family::V4, Family::V6].map(|family| (it, family)));
+    let own = all.filter(|((_, underlay), kind)| {
+        let mut own = internal.iter().filter(|it| family(**it) == *kind);
+        cluster.entry.name.is_external() || own.any(|it| underlay.holds(*it))
+    });
+    own.map(|((place, _), family)| (place, family)).collect()
 }
 
 fn owned(cluster: &Cluster) -> Prefixes<Owner> {

@@ -92,7 +92,7 @@ impl PeerLink {
         };
         let is_known = secret == Secret::Absent || matches!(link, Self::One { .. });
         // A node that itself has the endpoint's address dials no other one there.
-        let is_host = dialled.is_some_and(|it| fabric.may_be_at(number, it));
+        let is_host = endpoint.is_some_and(|it| fabric.may_be_at(number, it));
         let is_uniform = is_known && !may_loop && !is_host && !site.has_own_key(peer);
         (link, is_uniform)
     }

@@ -33,7 +33,7 @@ pub(super) enum Party<'a> {
         /// The kinds of address that the node shows.
         shown: Families,
         /// The underlays that it is in, with an address of each kind.
-        underlays: Vec<(&'a str, Family)>,
+        underlays: &'a [(usize, Family)],
         /// Whether it calls others unasked.
         calls: bool,
         /// The place at which the others dial it.
@@ -202,7 +202,7 @@ fn party<'f>(fabric: &'f Fabric, observer: SiteId, number: SiteId, node: NodeId)
         }
         let at = NodeRef { site: number, node: leader };
         // A node dials no other one at an address that it has itself.
-        let may_be_own = dialled.is_some_and(|it| fabric.may_be_at(observer, it));
+        let may_be_own = endpoint.is_some_and(|it| fabric.may_be_at(observer, it));
         if may_be_own || fabric.may_dial_itself(at) {
             return None;
         }

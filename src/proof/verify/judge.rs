@@ -299,9 +299,11 @@ impl<'j> PairJudge<'j, '_, '_> {
             // An election makes no declared path fail, to pods or to services.
             Ending::NoHop { .. }
             | Ending::Ambiguous { doubt: Doubt::Nodes { .. } | Doubt::Leader, .. } => true,
-            // Nodes of the cluster itself have the range, as their own pods or addresses.
-            Ending::Ambiguous { doubt: Doubt::Range { ref claims, .. }, .. } => {
-                claims.iter().all(|it| it.peer().is_none())
+            // Nodes of the cluster itself have the range, as their own pods or addresses. One of them may be right.
+            Ending::Ambiguous { at, doubt: Doubt::Range { ref claims, .. } } => {
+                let nodes = self.reach.fabric.site(at.site).model.topology.nodes.len();
+                let is_own = claims.iter().all(|it| it.peer().is_none());
+                is_own && are_few(claims.len().saturating_sub(1), nodes)
             }
             Ending::SourceRejected { by, owner: Some((claim, _)), .. }
                 if claim.peer().is_none() =>

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::between;
-use crate::agent::fabric::{DialPremise, Dials, Fabric, Site, SiteId};
+use crate::agent::fabric::{DialPremise, Dials, Fabric, NodeRef, Site, SiteId};
 use crate::agent::model::Tunnel;
 use crate::diagnostic::Severity;
 use crate::kilo::id::NodeId;
@@ -61,85 +61,44 @@ pub(super) fn mismatched_pods(fabric: &Fabric, assumptions: &[Assumption]) -> Ve
 
 impl AssumedGroup {
     fn dial(&self, fabric: &Fabric, dial: AssumedDial) -> Option<Finding> {
-        let Self { paths, nodes, .. } = self;
+        let Self { paths, nodes, is_one } = self;
         let AssumedDial { premise, at, peer } = dial;
         let site = fabric.site(at.site);
         let endpoint = site.model.endpoint(Tunnel::Peer(peer))?;
         let dialled = fabric.held_by(at.site, peer)?;
         let whose = messages::called(fabric, dialled);
-        let owner = fabric.site(dialled.site);
+        let owner = fabric.site(dialled.site).cluster;
+        let verb = if *is_one { "dials" } else { "dial" };
         let (message, help) = match premise {
-            DialPremise::Private => {
-                let message = format!(
-                    "{paths}: endpoints such as {endpoint} ({whose}) are private addresses, and no `underlays` of \
-                     the mesh join the two clusters"
-                );
-                let joining = joining(site, owner, family(endpoint.address()?));
-                let key = fabric.node(at).kilo.key?;
-                let is_called = match owner.model.peers_with(&key) {
-                    [back] => fabric.dials(dialled, *back, at) == Ok(Dials::Shown),
-                    _ => false,
-                };
-                if is_called {
-                    let cluster = owner.cluster;
-                    let help = format!(
-                        "if only {whose} can dial, add `persistentKeepalive: 25` to `{cluster}` in the mesh, and annotate \
-                         its nodes with `kilo.squat.ai/persistent-keepalive=25`; {joining}"
-                    );
-                    (message, help)
-                } else {
-                    (message, joining)
-                }
-            }
-            DialPremise::Claimed => {
-                let message = format!(
-                    "{paths}: the endpoint {endpoint} of {whose} is that of another node too (dialled by {nodes})"
-                );
-                let help = "run `clustermesh validate`: `shared-endpoint` names the nodes, and which of them has the \
-                            address";
-                (message, help.to_owned())
-            }
-            DialPremise::Family(family) => {
-                let (their, they) = if self.is_one {
-                    ("its snapshot shows", "the node has")
-                } else {
-                    ("their snapshot shows", "the nodes have")
-                };
-                let message = format!(
-                    "{paths}: {nodes} must dial {family} endpoints such as {endpoint}, and {their} no {family} \
-                     address"
-                );
-                let help = format!(
-                    "ignore this rule for `{}` if {they} {family} addresses; otherwise annotate the \
-                     other nodes with `kilo.squat.ai/clustermesh-endpoint` and an {} address",
-                    site.cluster,
-                    family.other()
-                );
-                (message, help)
-            }
-            DialPremise::Stranger => {
-                let address = endpoint.address()?;
-                let message = format!(
-                    "{paths}: {nodes} dials endpoints such as {address}, which is not the address of any node"
-                );
-                let help = "run `clustermesh render`; if the address is that of a load balancer or NAT in front of \
-                            a node, annotate this node with `kilo.squat.ai/clustermesh-endpoint` and the address";
-                (message, help.to_owned())
-            }
+            DialPremise::Private => self.private(fabric, dial, dialled, endpoint)?,
+            DialPremise::Claimed => (
+                format!("{paths}: the endpoint {endpoint} of {whose} is that of another node too (dialled by {nodes})"),
+                "run `clustermesh validate`: `shared-endpoint` names the nodes, and which of them has the address"
+                    .to_owned(),
+            ),
+            DialPremise::Family(family) => self.family(site, endpoint, family),
+            DialPremise::Stranger => (
+                format!(
+                    "{paths}: {nodes} {verb} endpoints such as {}, which is not the address of any node",
+                    endpoint.address()?
+                ),
+                "run `clustermesh render`; if the address is that of a load balancer or NAT in front of a node, \
+                 annotate this node with `kilo.squat.ai/clustermesh-endpoint` and the address"
+                    .to_owned(),
+            ),
             DialPremise::Name => {
                 let Host::Dns(name) = &endpoint.host else {
                     return None;
                 };
-                let message = format!(
-                    "{paths}: {nodes} dials `{name}` ({whose}), and `endpointDomains` of `{}` does not list this \
-                     whole name",
-                    owner.cluster
-                );
-                let help = format!(
-                    "if the name is that of the node, add `{name}` to `endpointDomains` of `{}`",
-                    owner.cluster
-                );
-                (message, help)
+                (
+                    format!(
+                        "{paths}: {nodes} {verb} `{name}` ({whose}), and `endpointDomains` of `{owner}` does not list \
+                         this whole name"
+                    ),
+                    format!(
+                        "if the name is that of the node, add `{name}` to `endpointDomains` of `{owner}`"
+                    ),
+                )
             }
         };
         let mut finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message);
@@ -148,6 +107,67 @@ impl AssumedGroup {
         }
         let place = site.model.peers[peer].place().key("spec").key("endpoint");
         Some(finding.at(place, "this endpoint").help(help))
+    }
+
+    /// Returns the message about private endpoints, and what helps.
+    fn private(
+        &self,
+        fabric: &Fabric,
+        AssumedDial { at, .. }: AssumedDial,
+        dialled: NodeRef,
+        endpoint: &Endpoint,
+    ) -> Option<(String, String)> {
+        let (site, owner) = (fabric.site(at.site), fabric.site(dialled.site));
+        let whose = messages::called(fabric, dialled);
+        let named = |site: &Site| -> BTreeSet<String> {
+            site.entry.underlays.iter().map(|it| it.name.clone()).collect()
+        };
+        let common: Vec<String> = named(site).intersection(&named(owner)).cloned().collect();
+        let joined = if common.is_empty() {
+            "no `underlays` of the mesh join the two clusters".to_owned()
+        } else {
+            let common = listed(common.iter().map(|it| format!("`{it}`")));
+            format!("the endpoint or the nodes that dial it are outside of the `cidrs` of {common}")
+        };
+        let message = format!(
+            "{}: endpoints such as {endpoint} ({whose}) are private addresses, and {joined}",
+            self.paths
+        );
+        let joining = joining(site, owner, family(endpoint.address()?));
+        let key = fabric.node(at).kilo.key?;
+        let is_called = match owner.model.peers_with(&key) {
+            [back] => fabric.dials(dialled, *back, at) == Ok(Dials::Shown),
+            _ => false,
+        };
+        if !is_called {
+            return Some((message, joining));
+        }
+        let help = format!(
+            "if only {whose} can dial, add `persistentKeepalive: 25` to `{}` in the mesh, and annotate its nodes with \
+             `kilo.squat.ai/persistent-keepalive=25`; {joining}",
+            owner.cluster
+        );
+        Some((message, help))
+    }
+
+    /// Returns the message about endpoints of a kind of address that nodes do not show, and what helps.
+    fn family(&self, site: &Site, endpoint: &Endpoint, family: Family) -> (String, String) {
+        let Self { paths, nodes, is_one } = self;
+        let (their, they) = if *is_one {
+            ("its snapshot shows", "the node has")
+        } else {
+            ("their snapshot shows", "the nodes have")
+        };
+        let message = format!(
+            "{paths}: {nodes} must dial {family} endpoints such as {endpoint}, and {their} no {family} address"
+        );
+        let help = format!(
+            "ignore this rule for `{}` if {they} {family} addresses; otherwise annotate the other nodes with \
+             `kilo.squat.ai/clustermesh-endpoint` and an {} address",
+            site.cluster,
+            family.other()
+        );
+        (message, help)
     }
 
     fn masqueraded(&self, fabric: &Fabric, MaskedPod { at, address }: MaskedPod) -> Finding {

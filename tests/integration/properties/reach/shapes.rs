@@ -181,6 +181,24 @@ fn families_that_some_nodes_do_not_show_take_few_packets() {
     }
 }
 
+/// One NAT for all nodes of a cluster, or one endpoint that all clusters claim, takes no packet for each pair of nodes.
+#[test]
+fn endpoints_that_many_nodes_share_take_few_packets() {
+    for of_all in [false, true] {
+        let shape = Shape::new(FULL);
+        let snapshots = snapshots_of(shape, |_, node| {
+            let cluster = node.addresses[1].address.split('.').nth(2).unwrap().to_owned();
+            let cluster = if of_all { "7" } else { &*cluster };
+            let key = "kilo.squat.ai/clustermesh-endpoint".to_owned();
+            node.annotations.insert(key, format!("198.18.{cluster}.250:51820"));
+        });
+        let (verification, followed) = verified_from(shape, &snapshots);
+        let total = verification.total();
+        assert_eq!((total.kept, total.assumed), (0, total.promised), "{shape}: {total:?}");
+        assert!(followed <= LIMIT, "{shape}: {followed} packets a pair");
+    }
+}
+
 /// The number of a cluster of [`FULL`].
 fn cluster_number(name: &str) -> u32 {
     name.strip_prefix("cluster-").unwrap().parse().unwrap()
