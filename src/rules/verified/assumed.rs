@@ -142,11 +142,16 @@ impl AssumedGroup {
         if !is_called {
             return Some((message, joining));
         }
-        let help = format!(
-            "if only {whose} can dial, add `persistentKeepalive: 25` to `{}` in the mesh, and annotate its nodes with \
-             `kilo.squat.ai/persistent-keepalive=25`; {joining}",
-            owner.cluster
-        );
+        let calling = if owner.cluster.is_external() {
+            "remove its `endpoint` from the mesh".to_owned()
+        } else {
+            format!(
+                "add `persistentKeepalive: 25` to `{}` in the mesh, and annotate its nodes with \
+                 `kilo.squat.ai/persistent-keepalive=25`",
+                owner.cluster
+            )
+        };
+        let help = format!("if only {whose} can dial, {calling}; {joining}");
         Some((message, help))
     }
 
