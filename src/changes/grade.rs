@@ -76,6 +76,10 @@ pub enum Reason {
 pub enum PathReason {
     /// Paths that worked do not work in the new version.
     Lost,
+    /// Paths that were proved are only assumed to work in the new version.
+    NoLongerProved,
+    /// New paths are only assumed to work.
+    Assumed,
     /// Paths do not work while only one of two clusters has its new Peers.
     Apart,
     /// Paths may stay interrupted until agents list all Peers again, which takes up to 10 minutes.
@@ -158,9 +162,9 @@ impl Reason {
 impl PathReason {
     fn grade(self) -> Grade {
         match self {
-            Self::Lost | Self::Apart | Self::Stuck => Grade::Disruptive,
+            Self::Lost | Self::NoLongerProved | Self::Apart | Self::Stuck => Grade::Disruptive,
             Self::Paused => Grade::Brief,
-            Self::Repaired => Grade::Additive,
+            Self::Repaired | Self::Assumed => Grade::Additive,
         }
     }
 }

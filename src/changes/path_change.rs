@@ -20,9 +20,13 @@ pub struct PathChange {
     pub to: ClusterName,
     /// Paths that work in the new version only.
     pub gained: PathCounts,
+    /// Those of the gained paths that are only assumed to work.
+    pub assumed: PathCounts,
     /// Paths that worked, and do not work in the new version. A path that worked for a part of its
     /// addresses counts unless it is known that this part still works.
     pub lost: PathCounts,
+    /// Paths that were proved, and are only assumed to work in the new version.
+    pub no_longer_proved: PathCounts,
     /// Paths that worked, and of which the new version does not have one end.
     pub ended: EndedPaths,
     /// Paths that worked, do not work with the old Peers any more, and do with the new ones.
@@ -122,7 +126,9 @@ impl PathChange {
             from: from.clone(),
             to: to.clone(),
             gained: PathCounts::default(),
+            assumed: PathCounts::default(),
             lost: PathCounts::default(),
+            no_longer_proved: PathCounts::default(),
             ended: EndedPaths::default(),
             repaired: PathCounts::default(),
             apart: PathCounts::default(),
@@ -145,6 +151,7 @@ impl PathChange {
         let counts = [
             self.gained,
             self.lost,
+            self.no_longer_proved,
             self.ended.paths,
             self.repaired,
             self.apart,
@@ -173,6 +180,8 @@ pub struct ChangedLink<'c> {
 pub struct LinkPaths {
     /// Paths that no longer work.
     pub lost: u64,
+    /// Paths that were proved, and are only assumed to work afterwards.
+    pub no_longer_proved: u64,
     /// Paths that may be interrupted while the change is applied.
     pub interrupted: u64,
     /// Watched paths that the change opens.
@@ -201,7 +210,8 @@ impl ChangedLink<'_> {
     pub fn effect(&self) -> LinkEffect {
         let PeerCounts { added, changed, removed } = self.peers;
         let paths = self.paths;
-        let changes = 0 < changed || 0 < paths.interrupted + paths.opened + paths.repaired;
+        let altered = paths.no_longer_proved + paths.interrupted + paths.opened + paths.repaired;
+        let changes = 0 < changed || 0 < altered;
         let gains = 0 < added || 0 < paths.gained;
         let loses = 0 < removed || 0 < paths.ended;
         if self.is_cut || 0 < paths.lost || loses && !gains && !changes {
@@ -218,6 +228,7 @@ impl LinkPaths {
     fn add(&mut self, change: &PathChange) {
         let interrupted = [change.apart, change.stuck, change.paused];
         self.lost += change.lost.all();
+        self.no_longer_proved += change.no_longer_proved.all();
         self.interrupted += interrupted.iter().map(|it| it.all()).sum::<u64>();
         self.opened += change.opened.stay.all() + change.opened.pass.all();
         self.ended += change.ended.paths.all();

@@ -161,6 +161,11 @@ impl PathSet {
         rest
     }
 
+    /// Returns the paths that are in another one, too.
+    pub(super) fn common(&self, other: &Self) -> Self {
+        self.without(&self.without(other))
+    }
+
     /// Keeps the paths between some senders and receivers.
     pub(crate) fn retain(&mut self, senders: &FixedBitSet, receivers: &FixedBitSet) {
         for (sender, row) in self.row_of.iter_mut().enumerate() {

@@ -131,6 +131,26 @@ impl<'f, 'a> Past<'f, 'a> {
         Translated { kept: proved.old.any(), ..Translated::default() }
     }
 
+    /// Returns the old paths between two clusters that work only under a premise.
+    fn old_assumed<'s>(
+        &'s self,
+        origins: Option<(&ClusterOrigin, &ClusterOrigin)>,
+        proved: &Proved,
+        known: &mut KnownPaths<'s>,
+    ) -> PathSet {
+        let others = origins.filter(|ends| {
+            let (sender, receiver) = ends;
+            self.is_other[sender.site] || self.is_other[receiver.site]
+        });
+        let Some((sender, receiver)) = others else {
+            let [assumed, _] = &proved.assumed;
+            return assumed.clone();
+        };
+        let pair = SitePair { from: sender.site, to: receiver.site };
+        let assumed = StateProof::assumed(&self.reach, pair, self.version.blocks, known);
+        assumed.translated(&sender.places, &receiver.places).kept
+    }
+
     /// Counts what becomes of the paths between two clusters of the new version.
     fn compare<'s>(
         &'s self,
@@ -159,8 +179,15 @@ impl<'f, 'a> Past<'f, 'a> {
         let stuck = proved.stuck.without(&proved.apart);
         let paused = proved.paused.without(&proved.apart).without(&stuck);
         let opened = OpenedSets::new(proved, &old.kept);
+        let [_, assumed] = &proved.assumed;
+        let no_longer_proved = if assumed.is_empty() {
+            PathSet::default()
+        } else {
+            let before = self.old_assumed(origins, proved, known);
+            old.kept.common(&proved.new).common(assumed).without(&before)
+        };
         let of_old = [&old.gone, &old.ended];
-        let of_new = [&lost, &gained, &repaired, &proved.apart, &stuck, &paused];
+        let of_new = [&lost, &no_longer_proved, &gained, &repaired, &proved.apart, &stuck, &paused];
         let mut all = of_old.into_iter().chain(of_new).chain(opened.both());
         if all.all(PathSet::is_empty) {
             return change;
@@ -179,12 +206,15 @@ impl<'f, 'a> Past<'f, 'a> {
             change.ended = past.ended(&ended, &change, [sender, receiver]);
         }
         change.lost.add(counter.count(&lost));
+        change.no_longer_proved = counter.count(&no_longer_proved);
         change.gained = counter.count(&gained);
+        change.assumed = counter.count(&gained.common(assumed));
         change.repaired = counter.count(&repaired);
         change.apart = counter.count(&proved.apart);
         change.stuck = counter.count(&stuck);
         change.paused = counter.count(&paused);
-        change.example = counter.example(&[&lost, &proved.apart, &stuck, &paused]);
+        change.example =
+            counter.example(&[&lost, &proved.apart, &stuck, &paused, &no_longer_proved]);
         change.opened = opened.counted(&counter);
         change
     }

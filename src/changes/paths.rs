@@ -99,6 +99,10 @@ impl<'p> Prover<'p, '_, '_, '_> {
             pair,
             new,
             kept: old.without(&lost),
+            assumed: [
+                StateProof::assumed(with_old, pair, self.blocks, of_old),
+                StateProof::assumed(with_new, pair, self.blocks, of_new),
+            ],
             apart: PathSet::default(),
             stuck: PathSet::default(),
             paused: PathSet::default(),

@@ -67,6 +67,9 @@ impl TargetChange {
         if reasons.is_empty() {
             reasons.push(Reason::Added);
         }
+        let assumed = own_sum(&self.cluster, paths, |it| it.assumed);
+        reasons
+            .extend((!assumed.is_empty()).then_some(Reason::Paths(PathReason::Assumed, assumed)));
         reasons.sort_by_key(|it| std::cmp::Reverse(it.grade()));
         self.reasons = reasons;
     }
@@ -147,27 +150,20 @@ fn is_toggled(difference: &Difference) -> bool {
 
 /// Finds the reasons in the paths from and to a cluster.
 fn of_paths(cluster: &ClusterName, paths: &[PathChange]) -> Vec<Reason> {
-    let own = paths.iter();
-    let own = own.filter(|it| it.from == *cluster || it.to == *cluster);
-    let own: Vec<&PathChange> = own.collect();
-    let sum = |of: fn(&PathChange) -> PathCounts| {
-        let mut sum = PathCounts::default();
-        for path in &own {
-            sum.add(of(path));
-        }
-        sum
-    };
+    let own = || paths.iter().filter(|it| it.from == *cluster || it.to == *cluster);
+    let sum = |of: fn(&PathChange) -> PathCounts| own_sum(cluster, paths, of);
     let mut ended = EndedPaths::default();
-    for path in &own {
+    for path in own() {
         ended.add(&path.ended);
     }
-    let are_lost = |it: &&&PathChange| !it.lost.is_empty() || !it.ended.paths.is_empty();
-    let all_lost = own.iter().filter(|it| are_lost(it) && !it.holds_any);
+    let are_lost = |it: &&PathChange| !it.lost.is_empty() || !it.ended.paths.is_empty();
+    let all_lost = own().filter(|it| are_lost(it) && !it.holds_any);
     let others = all_lost.map(|it| if it.from == *cluster { &it.to } else { &it.from });
     let others: BTreeSet<&ClusterName> = others.collect();
     let mut reasons: Vec<Reason> = others.into_iter().cloned().map(Reason::AllPathsLost).collect();
     let counted = [
         (sum(|it| it.lost), PathReason::Lost),
+        (sum(|it| it.no_longer_proved), PathReason::NoLongerProved),
         (sum(|it| it.apart), PathReason::Apart),
         (sum(|it| it.stuck), PathReason::Stuck),
         (sum(|it| it.paused), PathReason::Paused),
@@ -179,6 +175,20 @@ fn of_paths(cluster: &ClusterName, paths: &[PathChange]) -> Vec<Reason> {
         reasons.push(Reason::PathsEnded(ended));
     }
     reasons
+}
+
+/// Adds up a number of the paths from and to a cluster.
+fn own_sum(
+    cluster: &ClusterName,
+    paths: &[PathChange],
+    of: fn(&PathChange) -> PathCounts,
+) -> PathCounts {
+    let mut sum = PathCounts::default();
+    paths
+        .iter()
+        .filter(|it| it.from == *cluster || it.to == *cluster)
+        .for_each(|it| sum.add(of(it)));
+    sum
 }
 
 /// Finds the reasons in the orders in which Peers can arrive.

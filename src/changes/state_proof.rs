@@ -9,6 +9,7 @@ use fixedbitset::FixedBitSet;
 use super::blocks::Blocks;
 use super::path_set::PathSet;
 use crate::agent::fabric::{Fabric, SiteId, SitePair, Sites};
+use crate::packet::premise::Premise;
 use crate::proof::reach::{AddressBlock, Proven, Reach};
 
 /// The paths of one state, by how much of them holds.
@@ -106,6 +107,30 @@ impl StateProof {
         proof
     }
 
+    /// Returns the whole paths on which packets arrive only under a premise. That a node has a route to a
+    /// range is judged where the range moves.
+    pub(super) fn assumed<'r>(
+        reach: &'r Reach,
+        pair: SitePair,
+        blocks: &Sites<Blocks>,
+        known: &mut KnownPaths<'r>,
+    ) -> PathSet {
+        let mut assumed = PathSet::default();
+        if reach.is_kept(pair.from, pair.to) {
+            return assumed;
+        }
+        for verdict in reach.between(pair.from, pair.to, &mut known.proven) {
+            if verdict.holds() && reach.may_be_premised(pair, [verdict.from, verdict.to]) {
+                let premised = reach.premised(pair, &verdict.senders, &verdict.receivers);
+                for it in premised.iter().filter(|it| !matches!(it.premise, Premise::Route(_))) {
+                    let senders = blocks[pair.from].places(&it.senders);
+                    assumed.add_rows(&senders, &blocks[pair.to].places(&it.receivers));
+                }
+            }
+        }
+        assumed
+    }
+
     fn add(&mut self, alike: &AlikeRows) {
         self.whole.add_rows(&alike.senders, &alike.whole);
         self.partial.add_rows(&alike.senders, &alike.partial);
@@ -141,6 +166,8 @@ pub(super) struct Proved {
     /// part, the proof does not know which part that is, so it counts only if all of it works now, or if
     /// both clusters treat its packets as before.
     pub(super) kept: StateProof,
+    /// The paths that work only under a premise: with the old Peers, and with the new ones.
+    pub(super) assumed: [PathSet; 2],
     /// The paths that work with both, but not while one cluster has its old and the other its new
     /// Peers.
     pub(super) apart: PathSet,

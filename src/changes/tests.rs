@@ -10,6 +10,7 @@ use crate::config::Capacity;
 use crate::engine::{Engine, StepOrder};
 use crate::testing::lab::Lab;
 
+mod assumed;
 mod ended;
 mod key_moves;
 mod pause;
@@ -275,9 +276,9 @@ fn paths_that_hold_in_part_are_lost_too() {
     let half = || lab("10.1.2.0/25");
     let changed = half().edit("west/m--east.yaml", "198.18.0.11", "198.18.0.19");
     insta::assert_snapshot!(report(&half(), &changed, None), @"
-    brief
+    disruptive
       Other: west +0 ~1 -0
-      west: [Peers(EndpointsChanged, 1)]
+      west: [Paths(NoLongerProved, 14 + 6), Peers(EndpointsChanged, 1)]
       4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     ");
 }

@@ -42,8 +42,18 @@ const STAGES: [(&str, &[PathFate]); 3] = [
         "after it",
         &[
             ("lost", "lost", "They no longer work."),
+            (
+                "noLongerProved",
+                "no longer proved",
+                "They were proved, and are only assumed to work afterwards.",
+            ),
             ("ended", "ended", "Their node or address is gone."),
             ("gained", "gained", "They work for the first time."),
+            (
+                "assumed",
+                "gained, assumed",
+                "Those of the gained paths that are only assumed to work.",
+            ),
         ],
     ),
 ];

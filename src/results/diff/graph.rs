@@ -170,6 +170,7 @@ fn effects(link: &ChangedLink) -> String {
     }
     let paths = [
         (link.paths.lost, "lost"),
+        (link.paths.no_longer_proved, "no longer proved"),
         (link.paths.interrupted, "interrupted"),
         (link.paths.opened, "opened"),
         (link.paths.ended, "ended"),

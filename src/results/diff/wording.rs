@@ -287,7 +287,9 @@ pub(super) fn paths(counts: PathCounts) -> String {
 pub(super) fn path_change(change: &PathChange) -> Vec<String> {
     let kinds = [
         (change.gained, "gained"),
+        (change.assumed, "of these only assumed to work"),
         (change.lost, "lost"),
+        (change.no_longer_proved, "no longer proved, only assumed to work"),
         (change.ended.paths, "ended, because an end no longer exists"),
         (change.repaired, "down until this is applied"),
         (change.apart, "interrupted until both clusters have their new Peers"),

@@ -113,8 +113,14 @@ pub(super) struct WrittenPath<'a> {
     pub(super) to: &'a str,
     /// Paths that only work with the new Peers.
     pub(super) gained: PathCounts,
+    /// Those of the gained paths that are only assumed to work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) assumed: Option<PathCounts>,
     /// Paths that only work with the old Peers.
     pub(super) lost: PathCounts,
+    /// Paths that were proved, and are only assumed to work with the new Peers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) no_longer_proved: Option<PathCounts>,
     /// Paths that worked, and that end with a node or an address that the new snapshots do not have. They do not count
     /// as lost.
     pub(super) ended: PathCounts,

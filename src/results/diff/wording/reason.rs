@@ -47,6 +47,10 @@ pub(in crate::results) fn reason(reason: &Reason) -> String {
 fn of_paths(reason: PathReason, counts: PathCounts) -> String {
     let effect = match reason {
         PathReason::Lost => "no longer work",
+        PathReason::NoLongerProved => {
+            "were proved, and are only assumed to work afterwards; `clustermesh verify` names the assumption"
+        }
+        PathReason::Assumed => "are new, and only assumed to work",
         PathReason::Apart => "do not work while only one of two clusters has its new Peers",
         PathReason::Stuck => {
             "may stay interrupted until agents list all Peers again, up to 10 minutes"
