@@ -256,7 +256,8 @@ impl Prover<'_, '_, '_, '_> {
         mixed(of_sender, of_receiver)
     }
 
-    /// Proves the paths between some clusters in a mixed state, if the steps last.
+    /// Proves the paths between some clusters in a mixed state, if the steps last. Those that hold where they do with
+    /// the old Peers count as whole.
     pub(super) fn held(
         &self,
         mixture: Mixture,
@@ -272,7 +273,10 @@ impl Prover<'_, '_, '_, '_> {
         let reach = pairs.reach(&fabric, steps)?;
         let mut known = KnownPaths::default();
         let proofs = pairs.0.iter().map(|pair| {
-            let proof = StateProof::new(&reach, *pair, self.blocks, &mut known);
+            let mut proof = StateProof::new(&reach, *pair, self.blocks, &mut known);
+            let [with_old, _] = self.ends;
+            let as_before = proof.parts_as_before(*pair, self.blocks, with_old.fabric, &fabric);
+            proof.whole.add(&as_before);
             (*pair, proof)
         });
         Some(proofs.collect())

@@ -57,12 +57,12 @@ impl TargetChange {
         reasons.extend(is_unproven.then_some(Reason::UnprovenPaths));
         reasons.extend(self.of_peers());
         if let Some(load) = &self.load {
-            let seconds = load.seconds + SILENCE_SECONDS;
-            let disturbs = reasons.iter().any(|it| Grade::Cleanup < it.grade());
-            if disturbs && self.disturbs_peers() && BRIEF_SECONDS < seconds {
+            reasons.extend(load.passed().map(Reason::LimitPassed));
+            let silence = if self.disturbs_peers() { SILENCE_SECONDS } else { 0.0 };
+            let is_brief = reasons.iter().any(|it| Grade::Cleanup < it.grade());
+            if is_brief && BRIEF_SECONDS < load.seconds + silence {
                 reasons.push(Reason::Busy(load.seconds));
             }
-            reasons.extend(load.passed().map(Reason::LimitPassed));
         }
         if reasons.is_empty() {
             reasons.push(Reason::Added);

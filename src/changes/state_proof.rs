@@ -1,16 +1,19 @@
 //! State proofs: between which blocks of two clusters packets and their answers arrive, in one state and in all of them.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use by_address::ByAddress;
 use fixedbitset::FixedBitSet;
 
 use super::blocks::Blocks;
 use super::path_set::PathSet;
-use crate::agent::fabric::{Fabric, SiteId, SitePair, Sites};
+use crate::agent::fabric::{Fabric, NodeRef, SiteId, SitePair, Sites};
+use crate::net::prefixes::Span;
 use crate::packet::premise::Premise;
-use crate::proof::reach::{AddressBlock, Proven, Reach};
+use crate::packet::{Packet, Session};
+use crate::proof::reach::{AddressBlock, Proven, Reach, pieces};
 
 /// The paths of one state, by how much of them holds.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +23,10 @@ pub(crate) struct StateProof {
     /// Paths on which some of them do: a block has addresses that others claim too.
     pub(crate) partial: PathSet,
 }
+
+/// The most packets that are followed for the partial paths of two clusters in a state. Other paths count as
+/// interrupted.
+const MOST_PACKETS: usize = 20_000;
 
 /// Results of one proof that are valid for other clusters too.
 pub(crate) struct KnownPaths<'r> {
@@ -136,6 +143,41 @@ impl StateProof {
         self.partial.add_rows(&alike.senders, &alike.partial);
     }
 
+    /// Returns the partial paths that hold where they hold with the old Peers: an address of a node that left is lost
+    /// in both states.
+    pub(super) fn parts_as_before(
+        &self,
+        pair: SitePair,
+        blocks: &Sites<Blocks>,
+        old: &Fabric,
+        new: &Fabric,
+    ) -> PathSet {
+        let mut as_before = PathSet::default();
+        let mut left = MOST_PACKETS;
+        let mut equal = blocks[pair.to].none();
+        for (sender, receivers) in self.partial.rows() {
+            equal.clear();
+            let Some(from) = blocks[pair.from].all.get(sender) else {
+                continue;
+            };
+            for receiver in receivers.ones() {
+                let to = blocks[pair.to].all.get(receiver);
+                let packets = to.map(|to| packets(pair, [from, to], old, new));
+                let packets = packets.unwrap_or_default();
+                left = left.saturating_sub(packets.len());
+                let holds = |packet: &Packet| {
+                    !old.exchange(packet.clone()).is_delivered()
+                        || new.exchange(packet.clone()).is_delivered()
+                };
+                if 0 < left && !packets.is_empty() && packets.iter().all(holds) {
+                    equal.insert(receiver);
+                }
+            }
+            as_before.add_rows(&std::iter::once(sender).collect(), &equal);
+        }
+        as_before
+    }
+
     /// Returns the paths that are not among others.
     pub(super) fn without(&self, others: &PathSet) -> Self {
         Self { whole: self.whole.without(others), partial: self.partial.without(others) }
@@ -152,6 +194,35 @@ impl StateProof {
         any.add(&self.partial);
         any
     }
+}
+
+/// Returns a packet for each part of two blocks that any of some states treats as one. Only nodes send.
+fn packets(
+    SitePair { from, to }: SitePair,
+    [sender, receiver]: [&AddressBlock; 2],
+    old: &Fabric,
+    new: &Fabric,
+) -> Vec<Packet> {
+    let Some(node) = sender.owner.node() else {
+        return Vec::new();
+    };
+    let starts = |viewer: SiteId, home: SiteId, span: Span| {
+        let of_old = pieces(old.site(viewer), old.site(home), span).into_iter();
+        let parts = of_old.chain(pieces(new.site(viewer), new.site(home), span));
+        parts.map(|it| it.first_address()).collect::<BTreeSet<IpAddr>>()
+    };
+    let sources = starts(to, from, sender.span);
+    let destinations = starts(from, to, receiver.span);
+    let packets = sources.iter().flat_map(|source| {
+        destinations.iter().map(|destination| Packet {
+            from: NodeRef { site: from, node },
+            source: *source,
+            to: receiver.owner.goal(to),
+            destination: *destination,
+            session: Session::New,
+        })
+    });
+    packets.collect()
 }
 
 /// The paths from one cluster to another in every state.

@@ -26,8 +26,9 @@ use local_addresses::LocalAddresses;
 use shared_views::SharedViews;
 use uncovered::{Lookup, NodeEndings};
 
+pub(super) use address_block::of_nodes;
+pub(crate) use address_block::pieces;
 pub use address_block::{AddressBlock, address_blocks};
-pub(super) use address_block::{of_nodes, pieces};
 pub(super) use class_outcome::{ClassOutcome, Endings};
 pub(super) use forwarding_view::ForwardingView;
 pub use masqueraded::PremisedPaths;

@@ -167,3 +167,38 @@ fn a_node_whose_new_addresses_are_refused_loses_its_paths() {
     assert_eq!(grade("pod=10.1.7.0/24"), Grade::Cleanup);
     assert_eq!(grade("pod=10.1.9.0/24"), Grade::Disruptive);
 }
+
+/// Neither of the two can know that the other one leaves.
+#[test]
+fn nodes_of_two_clusters_that_leave_together_are_cleaned_up() {
+    let second = "m2 key=D pod=10.2.2.0/24 wg=10.4.2.2/16 force-endpoint=198.18.0.22:51820 internal-ip=192.168.2.2/24 persistent-keepalive=25 granularity=full";
+    let west = format!("{WEST}{second}\n");
+    let left = EAST.lines().filter(|it| !it.starts_with("n2")).collect::<Vec<_>>().join("\n");
+    let changes = compared(&lab(EAST, &west), &lab(&left, WEST), &Engines::default());
+    assert_eq!(
+        changes.grade(),
+        Grade::Cleanup,
+        "{}",
+        report(&lab(EAST, &west), &lab(&left, WEST), None)
+    );
+}
+
+/// Its class is that of the addresses of its nodes, of which it had none before.
+#[test]
+fn a_flat_range_whose_first_node_joins_loses_no_path() {
+    let flat = "allowedNetworks: [10.1.0.0/16, 10.4.1.0/24, 192.168.1.0/24]";
+    for more in ["", ", 10.9.0.0/16"] {
+        let fields = flat.replace(", 192", &format!("{more}, 192"));
+        let lab = |east: &str| Lab::new(&[("east", &fields, east), ("west", FIELDS[1], WEST)]);
+        let new = JOINING.replace("10.1.3.0", "10.9.3.0");
+        let new = if more.is_empty() { JOINING.to_owned() } else { new };
+        let (before, after) = (lab(EAST), lab(&format!("{EAST}{new}")));
+        let changes = compared(&before, &after, &Engines::default());
+        let report = report(&before, &after, None);
+        assert!(changes.grade() <= Grade::Brief, "{report}");
+        assert!(
+            changes.paths.iter().all(|it| it.lost.is_empty() && it.ended.paths.is_empty()),
+            "{report}"
+        );
+    }
+}
