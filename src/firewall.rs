@@ -57,6 +57,10 @@ pub struct OpenEndpoint<'a> {
     /// The UDP port on which WireGuard listens on the node. If it is not that of the endpoint, something in between
     /// must forward the packets.
     pub listen_port: u16,
+    /// The address to which something in between must forward the packets; missing if the node itself has the address
+    /// of the endpoint, if the endpoint is a DNS name, or if the node shows no address in the network of the nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forward_to: Option<IpAddr>,
     /// The clusters and external peers that dial it.
     #[schemars(with = "BTreeSet<String>")]
     pub dialled_by: BTreeSet<&'a ClusterName>,
@@ -156,6 +160,8 @@ fn dialled<'a>(
         let leader = leaders.get(&peer.key).filter(|_| !is_external);
         let node = leader.and_then(|it| member.cluster.node(it.as_str()));
         let listening = node.and_then(|it| it.kilo.endpoint.as_ref());
+        let elsewhere = node.zip(endpoint.address()).filter(|(node, at)| !node.has_address(*at));
+        let forward_to = elsewhere.and_then(|(node, _)| node.internal_addresses().next());
         let node = node.map(|it| it.node.name.clone());
         let key = (node.clone(), endpoint.to_string());
         let open = endpoints.entry(key).or_insert_with(|| OpenEndpoint {
@@ -164,6 +170,7 @@ fn dialled<'a>(
             port: endpoint.port.get(),
             node,
             listen_port: listening.unwrap_or(endpoint).port.get(),
+            forward_to,
             dialled_by: BTreeSet::new(),
             sources: anyone(endpoint),
         });

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::mesh::ExternalPeer;
 use crate::name::{ClusterName, MeshName};
-use crate::net::Cidr;
+use crate::net::{Cidr, Family};
 use crate::plan::{Plan, Target, TargetReason};
 use crate::schema::ExampleFile;
 use crate::text::shell_word;
@@ -91,6 +91,10 @@ impl HostConfig {
         target: &Target,
         options: &HostOptions,
     ) -> Self {
+        let ranges = external.entry.networks.all();
+        let has = |family: Family| ranges.iter().any(|it| it.cidr.family() == family);
+        // `wg-quick` gives up at a route for IPv6 on a host that has none.
+        let is_reached = |it: &&Cidr| ranges.is_empty() || has(it.family());
         let mut peers = Vec::new();
         let sets = target.peer_sets.iter();
         for set in sets.filter_map(|&it| plan.peer_sets.get(it)) {
@@ -100,7 +104,12 @@ impl HostConfig {
                     name: peer.name.to_string(),
                     cluster: set.source.to_string(),
                     public_key: peer.key.to_string(),
-                    allowed_ips: peer.allowed_ips.iter().map(Cidr::to_string).collect(),
+                    allowed_ips: peer
+                        .allowed_ips
+                        .iter()
+                        .filter(is_reached)
+                        .map(Cidr::to_string)
+                        .collect(),
                     endpoint: endpoint.map(Endpoint::to_string),
                     persistent_keepalive: options.keepalive,
                 });
@@ -116,8 +125,7 @@ impl HostConfig {
         let clusters = external.clusters.iter().map(ClusterName::as_str);
         let without_tunnel = clusters.filter(|it| !reached.contains(it));
         let clusters_without_tunnel = without_tunnel.map(str::to_owned).collect();
-        let ranges = external.entry.networks.all().into_iter();
-        let addresses = ranges.filter(|it| it.cidr.first() == it.cidr.last());
+        let addresses = ranges.iter().filter(|it| it.cidr.first() == it.cidr.last());
         Self {
             name: external.entry.name.external().unwrap_or_default().to_owned(),
             mesh: mesh.to_string(),

@@ -86,6 +86,11 @@ impl ClusterNode<'_> {
         self.reported(|it| it == AddressKind::InternalIP).chain(self.kilo.internal_address())
     }
 
+    /// Returns whether Kubernetes or Kilo reports that the node has an address.
+    pub fn has_address(&self, address: IpAddr) -> bool {
+        self.reports(address) || self.kilo.internal_address() == Some(address)
+    }
+
     /// Returns the addresses of some kinds that Kubernetes reports.
     fn reported(&self, is_wanted: impl Fn(AddressKind) -> bool) -> impl Iterator<Item = IpAddr> {
         let addresses = self.node.addresses.iter();

@@ -4,14 +4,19 @@ use std::collections::BTreeMap;
 
 use super::failed;
 use crate::agent::fabric::{Fabric, Site, SiteId};
-use crate::agent::peers::ClusterPeer;
+use crate::agent::model::{Model, RangeHolder, Tunnel, TunnelClaim};
+use crate::agent::peers::{ClusterPeer, PeerId};
 use crate::diagnostic::FindingCause;
 use crate::fleet::MissingSnapshot;
+use crate::net::prefixes::Span;
 use crate::packet::Ending;
 use crate::proof::rule::OUTSIDE_PEER;
 use crate::proof::verify::{Outsider, Verification};
 use crate::rules::{Finding, bare};
-use crate::text::listed;
+use crate::text::{and_more, listed};
+
+/// The most shared ranges that a finding names.
+const SHARED_RANGES: usize = 3;
 
 /// Returns the failures that unknown keys cause, by the name of the Peer.
 pub(super) fn unknown_keys<'f>(
@@ -60,6 +65,48 @@ pub(super) fn outsiders(
     findings.collect()
 }
 
+/// Returns the ranges of a Peer that other Peers have too, at least in part, and which of them gets the packets.
+fn shared_ranges(model: &Model, peer: &ClusterPeer) -> Vec<String> {
+    let Some(id) = model.peers.ids().find(|it| std::ptr::eq(&raw const model.peers[*it], peer))
+    else {
+        return Vec::new();
+    };
+    let name = |peer: PeerId| bare(&model.peers[peer].applied.name);
+    let mut shared = Vec::new();
+    // Also those that Kilo drops in favour of another Peer's.
+    let written = peer.share().into_iter().flat_map(|it| it.translation.allowed_ips.iter());
+    for range in written.map(|it| it.interface.network) {
+        let span = Span::new(range);
+        for slot in model.tunnels.around(span).chain(model.tunnels.within(span)) {
+            let (other, claims) = model.tunnels.at(slot);
+            let others = claims.iter().filter_map(TunnelClaim::peer).filter(|it| *it != id);
+            for rival in others {
+                let outcome = if other.prefix_length() < range.prefix_length() {
+                    format!("packets to {range} go to {}", name(id))
+                } else if range.prefix_length() < other.prefix_length() {
+                    format!("packets to {other} go to {}", name(rival))
+                } else {
+                    let holder =
+                        model.topology.segments.ids().find_map(|it| model.holder(it, slot));
+                    match holder {
+                        Some(RangeHolder::Certain(TunnelClaim {
+                            tunnel: Tunnel::Peer(peer),
+                            ..
+                        })) => {
+                            format!("packets to it go to {}", name(peer))
+                        }
+                        _ => "which of them gets its packets depends on order".to_owned(),
+                    }
+                };
+                shared.push(format!("{} has {other} too, and {outcome}", name(rival)));
+            }
+        }
+    }
+    shared.sort();
+    shared.dedup();
+    shared
+}
+
 /// Returns `MESH--CLUSTER` of a Peer that is in the file of all Peers of that cluster.
 fn source<'p>(peer: &ClusterPeer<'p>) -> Option<&'p str> {
     let file = peer.file.source.rsplit('/').next()?;
@@ -82,6 +129,14 @@ fn outsider(site: &Site, source: &str, peers: &[&ClusterPeer]) -> Finding {
             listed(names)
         ),
     };
+    let mut shared = match peers {
+        [peer] => shared_ranges(&site.model, peer),
+        _ => Vec::new(),
+    };
+    let more = shared.len().saturating_sub(SHARED_RANGES);
+    shared.truncate(SHARED_RANGES);
+    let shared = shared.iter().map(|it| format!("; {it}")).collect::<String>();
+    let message = format!("{message}{shared}{}", and_more(more, " shared range"));
     let help = if peers.len() == 1 {
         "if a node has a new key, run `clustermesh snapshot` and `clustermesh render`; if \
         this is your own VPN client or network, ignore this rule"

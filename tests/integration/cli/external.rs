@@ -777,3 +777,23 @@ fn a_host_has_no_wireguard_address_of_its_own() {
     assert_eq!((run.code, &value["total"]["working"]), (1, &json!(29)));
     assert_eq!(met, [&json!(false); 2]);
 }
+
+/// `wg-quick` stops at a route for IPv6 on a host that has none.
+#[test]
+fn a_host_without_ipv6_gets_no_ipv6_range() {
+    let folder = with(HOSTS);
+    let mesh = folder.read("mesh.yaml");
+    let wider = mesh.replacen(
+        "        - 10.0.1.0/24\n",
+        "        - 10.0.1.0/24\n        - fd00:7::/64\n",
+        1,
+    );
+    assert_ne!(mesh, wider);
+    folder.write("mesh.yaml", &wider);
+    let laptop = || folder.run(&["wireguard", "laptop"]).stdout;
+    let v4 = laptop();
+    assert!(v4.contains("AllowedIPs") && !v4.contains("fd00:7::/64"), "{v4}");
+    folder
+        .write("mesh.yaml", wider.replace("[10.200.0.5/32]", "[10.200.0.5/32, \"fd00:9::5/128\"]"));
+    assert_contains(&laptop(), "fd00:7::/64");
+}

@@ -508,6 +508,33 @@ fn peers_of_a_source_that_left_the_mesh_are_one_finding_for_each_target() {
 }
 
 #[test]
+fn a_hand_made_peer_names_who_else_has_its_ranges() {
+    let folder = Folder::rendered();
+    let rendered = folder.read("rendered/west/prod--east.yaml");
+    let peer = |ranges: &str| {
+        format!(
+            "{rendered}---\napiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: {{ name: vpn }}\nspec:\n  \
+             allowedIPs: [{ranges}]\n  publicKey: hPSEhISEhISEhISEhISEhISEhISEhISEhISEhISEhIQ=\n"
+        )
+    };
+    let message = |ranges: &str| {
+        folder.write("vpn.yaml", peer(ranges));
+        let run = folder.run(&["verify", "--peers", "west=vpn.yaml", "--output", "concise"]);
+        let line = run.stdout.lines().find(|it| it.contains("[outside-peer]"));
+        line.unwrap_or_else(|| panic!("{}{}", run.stdout, run.stderr)).to_owned()
+    };
+    let alone = message("10.77.0.1/32");
+    assert!(alone.ends_with("belongs to no node of any cluster"), "{alone}");
+    let wider = message("10.1.0.0/16");
+    assert_contains(
+        &wider,
+        "prod--east--n1 has 10.1.1.0/24 too, and packets to 10.1.1.0/24 go to prod--east--n1",
+    );
+    let equal = message("10.1.1.0/24");
+    assert_contains(&equal, "has 10.1.1.0/24 too, and packets to it go to prod--east--n1");
+}
+
+#[test]
 fn a_missing_tree_is_reported_to_programs_too() {
     let folder = Folder::mesh();
     for format in ["json", "sarif", "gitlab", "concise"] {

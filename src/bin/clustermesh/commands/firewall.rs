@@ -82,9 +82,13 @@ fn table(firewall: &Firewall, width: Width) -> String {
             table.add(vec![it.cluster.clone(), open, on, from]);
         };
         for open in &it.endpoints {
+            let port = open.listen_port;
             let on = match &open.node {
-                Some(node) if open.listen_port == open.port => node.clone(),
-                Some(node) => format!("{node}, forwarded to UDP {}", open.listen_port),
+                Some(node) => match open.forward_to {
+                    Some(address) => format!("forward UDP {port} to {address} ({node})"),
+                    None if port == open.port => node.clone(),
+                    None => format!("{node}, forwarded to UDP {port}"),
+                },
                 None => "the host".to_owned(),
             };
             row(format!("UDP {}", open.endpoint), on, listed(&open.dialled_by));
