@@ -34,5 +34,6 @@ rules! {
     TOO_LARGE = "too-large" Error;
     UNKNOWN_CLUSTER = "unknown-cluster" Error;
     UNKNOWN_FIELD = "unknown-field" Error;
+    UNREAD_CONTROL = "unread-control" Error;
     UNUSED_SNAPSHOT = "unused-snapshot" Notice;
 }

@@ -2,6 +2,8 @@
 //!
 //! The gates report the mistakes of a file; here are those of a folder.
 
+pub mod unread;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

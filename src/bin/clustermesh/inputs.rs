@@ -36,6 +36,7 @@ mod cluster_files;
 mod known_snapshots;
 mod policies;
 pub(crate) mod services;
+mod unread_controls;
 
 pub(crate) use known_snapshots::KnownSnapshots;
 
@@ -130,6 +131,9 @@ fn gather_all(
         is_unparsable,
     };
     inputs.add_guards(clusters)?;
+    let unread = unread_controls::find(&inputs.settings, &reading.named)?;
+    inputs.is_whole &= !unread.iter().any(|it| it.severity == Severity::Error);
+    inputs.findings.extend(unread);
     if inputs.refuses(ceilings.exceeded_by(&inputs.meshes)) {
         return Ok(inputs);
     }

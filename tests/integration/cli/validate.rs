@@ -1,5 +1,7 @@
 //! `validate`: findings, formats and exit codes.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use super::{Folder, MESH, assert_harmless, node};
@@ -253,4 +255,78 @@ fn an_old_name_of_an_annotation_has_the_name_of_today() {
         "did you mean `kilo.squat.ai/force-internal-ip`?"
     );
     assert_eq!(help("force-intrnal-ip", "198.18.0.1/32"), "");
+}
+
+const EXPECTATIONS: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n  - from: { cluster: east }\n    to: { cluster: west }\n    expect: Reach\n";
+
+const POLICY: &str =
+    "apiVersion: kilo-clustermesh.io/v1\nkind: ClusterPolicy\nspec:\n  acceptedClusters: [west]\n";
+
+/// The lines about controls that are not read, and the exit code, with one more file.
+fn with_control(path: &str, text: &str) -> (i32, Vec<String>) {
+    let folder = Folder::rendered();
+    if let Some((parent, _)) = path.rsplit_once('/') {
+        fs::create_dir_all(folder.path(parent)).unwrap();
+    }
+    folder.write(path, text);
+    let run = folder.run(&["validate", "--output", "concise"]);
+    let lines = run.stdout.lines().filter(|it| it.contains("unread-control"));
+    (run.code, lines.map(str::to_owned).collect())
+}
+
+#[test]
+fn a_control_under_another_name_is_an_error() {
+    for (path, own) in [
+        ("expectations.yml", "`expectations.yaml`"),
+        ("expectation.yaml", "`expectations.yaml`"),
+        ("Expectations.yaml", "`expectations.yaml`"),
+        ("expectations.json", "`expectations.yaml`"),
+        ("expectations/all.yaml", "`expectations.yaml`"),
+    ] {
+        let (code, lines) = with_control(path, EXPECTATIONS);
+        let [line] = lines.as_slice() else { panic!("{path}: {lines:?}") };
+        assert!(line.contains("error[unread-control]") && line.contains(own), "{line}");
+        assert_eq!(code, 1, "{path}");
+    }
+    for path in ["policy/east.yaml", "Policies/east.yaml", "policy/east.yml"] {
+        let (code, lines) = with_control(path, POLICY);
+        let [line] = lines.as_slice() else { panic!("{path}: {lines:?}") };
+        assert!(line.contains("error") && line.contains("`policies/east.yaml`"), "{line}");
+        assert_eq!(code, 1, "{path}");
+    }
+    let (code, lines) = with_control("policy.yaml", POLICY);
+    assert!(lines[0].contains("`policies/CLUSTER.yaml`"), "{lines:?}");
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn another_file_with_a_control_is_a_warning_and_a_name_alone_a_notice() {
+    let (code, lines) = with_control("checks.yaml", EXPECTATIONS);
+    assert!(lines[0].contains("warning[unread-control]"), "{lines:?}");
+    assert_eq!(code, 0);
+    for (path, text) in [
+        ("policy/rego.yaml", "package: x\n"),
+        ("expectation.json", "{}"),
+        ("policy.yaml", "kind: ["),
+    ] {
+        let (code, lines) = with_control(path, text);
+        assert!(lines[0].contains("notice[unread-control]"), "{path}: {lines:?}");
+        assert_eq!(code, 0, "{path}");
+    }
+    // Meshes and Peers do not count.
+    let (_, lines) = with_control("extra.yaml", "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\n");
+    assert_eq!(lines, [""; 0]);
+}
+
+#[test]
+fn expectations_are_read_and_their_mistakes_reported() {
+    let folder = Folder::rendered();
+    folder.write("expectations.yaml", EXPECTATIONS.replace("Reach", "Reeach"));
+    let run = folder.run(&["validate", "--output", "concise"]);
+    assert!(run.stdout.contains("expectations.yaml:"), "{}", run.stdout);
+    assert_eq!(run.code, 1);
+    folder.write("expectations.yaml", "spec: [");
+    let run = folder.run(&["validate", "--output", "concise"]);
+    assert!(run.stdout.contains("expectations.yaml:"), "{}", run.stdout);
+    assert_eq!(run.code, 2);
 }

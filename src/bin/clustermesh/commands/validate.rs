@@ -8,8 +8,9 @@ use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 
+use super::verify::expectations;
 use crate::checked_plan::OutputCheck;
-use crate::failure::CommandResult;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output::{Printer, ReportFormat};
 use crate::settings::FileOptions;
 use crate::threshold::FailOn;
@@ -55,7 +56,16 @@ pub(crate) fn run(
         return Err(anyhow!(problem).into());
     }
     // The process ends with the command, and everything is freed then.
-    let inputs = ManuallyDrop::new(inputs::gather(files)?);
+    let mut inputs = ManuallyDrop::new(inputs::gather(files)?);
+    match expectations::read(&mut inputs, None) {
+        Ok((_, mistakes)) => inputs.findings.extend(mistakes),
+        Err(CommandFailure::Syntax(broken)) => {
+            inputs.findings.extend(broken.problems);
+            inputs.files.add(broken.source);
+            inputs.is_unparsable = true;
+        }
+        Err(failure) => return Err(failure),
+    }
     let checked =
         checked_plan::check(&inputs, Purpose::Validate, Some(Fate::Kept), OutputCheck::Compared)?;
     let mut checked = ManuallyDrop::new(checked);

@@ -24,7 +24,7 @@ use crate::settings::FileOptions;
 use crate::threshold::FailOn;
 use crate::{checked_plan, clock, cluster_peers, input_file};
 
-mod expectations;
+pub(crate) mod expectations;
 mod held_back;
 mod hostile;
 mod joining;

@@ -15,7 +15,7 @@ use crate::inputs::Inputs;
 
 /// Reads the given file, else that of the settings. A file with mistakes has no expectations, and
 /// the mistakes are reported. The groups are those of the inputs.
-pub(super) fn read(
+pub(crate) fn read(
     inputs: &mut Inputs,
     given: Option<&PathBuf>,
 ) -> CommandResult<(Expectations, Vec<Finding>)> {
