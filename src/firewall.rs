@@ -13,6 +13,7 @@ use crate::kilo::id::NodeId;
 use crate::name::{ClusterName, NodeName};
 use crate::plan::{PeerSet, Plan};
 use crate::schema::ExampleFile;
+use crate::snapshot::plugin::NetworkPlugin;
 use crate::wireguard::{Endpoint, PublicKey};
 
 /// The ports that must be open.
@@ -35,9 +36,39 @@ pub struct ClusterPorts<'a> {
     /// The nodes whose UDP port the other nodes of the cluster dial: the leaders of its segments, if there are
     /// several. Kilo's own endpoints may differ from those for other clusters.
     pub inside: Vec<InsidePort>,
-    /// The nodes of each location that has several. With its default, Kilo sends their packets as IPIP (IP protocol 4)
-    /// to each other.
+    /// The nodes of each location that has several, which send encapsulated packets to each other.
     pub encapsulated: Vec<Vec<LocationNode>>,
+    /// The protocol of these packets.
+    pub encapsulation: Encapsulation,
+}
+
+/// The protocol of packets between nodes of one location.
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub enum Encapsulation {
+    /// IP protocol 4, Kilo's default.
+    #[serde(rename = "IPIP")]
+    Ipip,
+    /// UDP 8472, if most nodes show Cilium.
+    #[serde(rename = "VXLAN")]
+    Vxlan,
+}
+
+impl Encapsulation {
+    fn of(cluster: &Cluster) -> Self {
+        let show_cilium = cluster.nodes.iter().filter(|it| {
+            it.node.plugin.as_ref().is_some_and(|it| it.name == NetworkPlugin::Cilium)
+        });
+        if cluster.nodes.len() < 2 * show_cilium.count() { Self::Vxlan } else { Self::Ipip }
+    }
+}
+
+impl std::fmt::Display for Encapsulation {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str(match self {
+            Self::Ipip => "IPIP (protocol 4)",
+            Self::Vxlan => "VXLAN (UDP 8472)",
+        })
+    }
 }
 
 /// An endpoint at which a node is dialled from outside of its cluster.
@@ -195,6 +226,7 @@ fn inside<'a>(member: &Member) -> ClusterPorts<'a> {
         endpoints: Vec::new(),
         inside: Vec::new(),
         encapsulated: locations(cluster),
+        encapsulation: Encapsulation::of(cluster),
     };
     let topology = &cluster.topology;
     if topology.segments.iter().count() < 2 {

@@ -159,3 +159,20 @@ fn templates_of_the_gallery_have_the_ports() {
         assert_eq!(rules.as_object().unwrap().len(), 2 * ports + 1, "{rules}");
     }
 }
+
+/// Cilium sends the packets between nodes of a location, in its own tunnels.
+#[test]
+fn nodes_with_cilium_need_vxlan() {
+    let folder = Folder::empty();
+    copy(&project().join("examples/multi-cloud-location"), folder.0.path());
+    let file = folder.path("snapshots/gcp.json");
+    let mut snapshot: Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    for node in snapshot["nodes"].as_array_mut().unwrap() {
+        node["plugin"] = serde_json::json!({ "name": "Cilium" });
+    }
+    std::fs::write(&file, snapshot.to_string()).unwrap();
+    let run = folder.run(&["firewall", "gcp"]);
+    assert_contains(&run.stdout, "VXLAN (UDP 8472)");
+    assert!(!run.stdout.contains("IPIP"), "{}", run.stdout);
+}

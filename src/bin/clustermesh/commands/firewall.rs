@@ -101,7 +101,7 @@ fn table(firewall: &Firewall, width: Width) -> String {
         }
         for nodes in &it.encapsulated {
             let on = listed(nodes.iter().map(|it| name(&it.node)));
-            row("IPIP (protocol 4)".to_owned(), on, "each other".to_owned());
+            row(it.encapsulation.to_string(), on, "each other".to_owned());
         }
     }
     table.text("", width)
