@@ -10,6 +10,7 @@ pub mod seen;
 pub mod reason;
 pub mod node_checks;
 pub mod segment;
+pub mod lost_lead;
 pub mod pod_network;
 pub mod topology;
 pub mod cluster;

@@ -79,7 +79,7 @@ pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     findings.extend(ranges::findings(fleet));
     findings.extend(endpoints::findings(fleet));
     findings.extend(kilo::findings(fleet, plan));
-    findings.extend(snapshots::stale_segments(fleet));
+    findings.extend(snapshots::silent_nodes(fleet));
     findings.extend(identity::findings(fleet, plan));
     gravest_first(&mut findings);
     findings

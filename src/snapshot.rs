@@ -71,6 +71,9 @@ pub struct Node {
     #[schemars(with = "BTreeMap<String, String>")]
     #[serde(default)]
     pub labels: StringMap,
+    /// Its Kilo agent fell silent or stopped while it led its location, and another node leads now.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub lost_lead: bool,
     /// The name.
     pub name: String,
     /// Its index in its file.

@@ -192,6 +192,8 @@ pub(crate) fn node(line: &str) -> Node {
             "internal" => node.addresses.push(address(AddressKind::InternalIP)),
             "label" => node.labels.insert("pick", value),
             "stale" => node.stale = true,
+            "lost-lead" => node.lost_lead = true,
+            "carried-over" => node.carried_over = true,
             "plugin" => node.plugin = Some(plugin(&value)),
             "uid" => node.uid = value,
             "key" => node.annotations.insert("kilo.squat.ai/key", key(&value)),

@@ -99,6 +99,10 @@ pub struct KiloNode {
     pub keepalive: u16,
     /// Whether it stopped checking in.
     pub stale: bool,
+    /// Whether it led its location until its agent fell silent or stopped.
+    pub lost_lead: bool,
+    /// Whether its values are those of an earlier snapshot.
+    pub carried_over: bool,
 }
 
 /// The node's address in Kilo's subnet, as it reports it.
@@ -163,12 +167,24 @@ impl KiloNode {
                 .and_then(keepalive)
                 .unwrap_or_default(),
             stale: node.stale,
+            lost_lead: node.lost_lead,
+            carried_over: node.carried_over,
         }
     }
 
     /// Returns whether Kilo counts the node (`Node.Ready`), as far as a snapshot shows.
     pub fn is_ready(&self) -> bool {
-        !self.stale && self.key.is_some() && self.pod_cidr.is_some() && self.endpoint.is_some()
+        !self.is_silent() && self.is_complete()
+    }
+
+    /// Returns whether its agent is away, so that Kilo does not count it.
+    pub fn is_silent(&self) -> bool {
+        self.stale || self.lost_lead
+    }
+
+    /// Returns whether it has all that Kilo needs of a node.
+    pub fn is_complete(&self) -> bool {
+        self.key.is_some() && self.pod_cidr.is_some() && self.endpoint.is_some()
     }
 
     /// Returns its address in Kilo's subnet.

@@ -249,7 +249,7 @@ pub fn unready(checked: &NodeChecks, kilo: &KiloNode) -> ExcludedReason {
 
 /// Returns the reason why Kilo does not count a node with a key and a pod CIDR, if it does not.
 pub fn not_counted(kilo: &KiloNode) -> Option<Unready> {
-    if kilo.stale {
+    if kilo.is_silent() {
         return Some(Unready::Stale);
     }
     (!kilo.is_ready()).then_some(Unready::NoEndpoint)

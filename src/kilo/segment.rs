@@ -11,7 +11,7 @@ use crate::kilo::node::KiloNode;
 pub struct Segment {
     /// Kilo's key for it: `location:NAME` or `node:NAME`.
     pub key: String,
-    /// Its nodes, in order of name.
+    /// Its nodes, in order of name. A node that has lost the lead stays, because it may be back at any time.
     pub members: Vec<NodeId>,
     /// The node that runs WireGuard: the only one with a WireGuard address, else the elected one.
     pub leader: NodeId,
@@ -41,30 +41,45 @@ pub fn segments(nodes: &Nodes<&KiloNode>, granularity: Granularity) -> Cut {
     for (id, node) in nodes.numbered() {
         if granularity != Granularity::Location || node.internal_address().is_none() {
             alone.push(id);
-        } else if node.is_ready() {
+        } else if node.is_complete() && !node.stale {
             locations.entry(&node.location).or_default().push(id);
         } else {
             unready.push(id);
         }
     }
-    let shared = locations.into_iter().filter_map(|(location, members)| {
-        let elected = elected(nodes, &members)?;
-        Some(Segment {
-            key: format!("location:{location}"),
-            leader: only_holder(nodes, &members).unwrap_or(elected),
-            elected,
-            members,
-        })
-    });
     let own = alone.into_iter().map(|id| Segment {
         key: format!("node:{}", nodes[id].name),
         members: vec![id],
         leader: id,
         elected: id,
     });
-    let mut formed: Vec<Segment> = shared.chain(own).collect();
+    let mut formed: Vec<Segment> = own.collect();
+    for (location, members) in locations {
+        let electable = electable(nodes, &members);
+        let Some(elected) = elected(nodes, &electable) else {
+            unready.extend(members);
+            continue;
+        };
+        formed.push(Segment {
+            key: format!("location:{location}"),
+            leader: only_holder(nodes, &electable).unwrap_or(elected),
+            elected,
+            members,
+        });
+    }
+    unready.sort_unstable();
     formed.sort_by(|a, b| a.key.cmp(&b.key));
     Cut { granularity, formed, unready }
+}
+
+/// Returns the members that may lead: those that Kilo counts, without holders of an address that have stopped (their
+/// values are those of an earlier snapshot) while another member has one.
+fn electable(nodes: &Nodes<&KiloNode>, members: &[NodeId]) -> Vec<NodeId> {
+    let counted = || members.iter().copied().filter(|it| nodes[*it].is_ready());
+    let has_live_holder =
+        counted().any(|it| nodes[it].has_wireguard_ip() && !nodes[it].carried_over);
+    let is_former = |it: &KiloNode| it.carried_over && it.has_wireguard_ip() && has_live_holder;
+    counted().filter(|it| !is_former(nodes[*it])).collect()
 }
 
 /// Returns the only member with a WireGuard address: only a leader has one, so that Kilo has decided.
@@ -78,7 +93,7 @@ fn only_holder(nodes: &Nodes<&KiloNode>, members: &[NodeId]) -> Option<NodeId> {
 }
 
 /// Returns the member that Kilo elects (`findLeader`).
-fn elected(nodes: &Nodes<&KiloNode>, members: &[NodeId]) -> Option<NodeId> {
+pub(super) fn elected(nodes: &Nodes<&KiloNode>, members: &[NodeId]) -> Option<NodeId> {
     let is = |test: fn(&KiloNode) -> bool| move |id: &&NodeId| test(nodes[**id]);
     let volunteer: fn(&KiloNode) -> bool = |node| node.volunteers;
     let public: fn(&KiloNode) -> bool = KiloNode::has_public_endpoint;
@@ -108,6 +123,8 @@ mod tests {
             name: name.to_owned(),
             pod_cidrs: vec!["10.42.0.0/24".to_owned()],
             stale: annotations.contains(&"stale"),
+            lost_lead: annotations.contains(&"lost-lead"),
+            carried_over: annotations.contains(&"carried-over"),
             annotations: basics
                 .iter()
                 .chain(annotations)
@@ -192,5 +209,21 @@ mod tests {
         let volunteer = node("a", &["leader="]);
         assert_eq!(leader(&[volunteer.clone(), holder("b")]), "b");
         assert_eq!(leader(&[volunteer, holder("b"), holder("c")]), "a");
+    }
+
+    #[test]
+    fn a_former_leader_stays_in_its_location_and_does_not_lead() {
+        let holder = "wireguard-ip=10.4.0.1/16";
+        for mark in ["lost-lead", "carried-over"] {
+            let nodes = [node("a", &[holder, mark]), node("b", &[]), node("c", &[holder])];
+            let formed = formed(&nodes, Granularity::Location);
+            assert_eq!(formed, ["location: c of [\"a\", \"b\", \"c\"]"], "{mark}");
+        }
+        // No other node announces an address, so a restart changes nothing.
+        assert_eq!(leader(&[node("a", &["carried-over"]), node("b", &[])]), "a");
+        assert_eq!(leader(&[node("a", &[]), node("b", &[holder, "carried-over"])]), "b");
+        let all = [node("a", &[holder, "lost-lead"])];
+        let segments = segments(&borrowed(&all), Granularity::Location);
+        assert!(segments.formed.is_empty() && segments.unready.len() == 1);
     }
 }

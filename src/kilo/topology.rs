@@ -177,20 +177,23 @@ impl TopologyNode {
 
 impl TopologySegment {
     fn new(segment: &Segment, nodes: &Nodes<TopologyNode>) -> Self {
-        let members: Vec<&KiloNode> = segment.members.iter().map(|it| &*nodes[*it].kilo).collect();
+        // A node that has lost the lead is in the segment for others; its own Kilo does not count it.
+        let counted = segment.members.iter().copied().filter(|it| nodes[*it].kilo.is_ready());
+        let counted: Vec<NodeId> = counted.collect();
+        let members: Vec<&KiloNode> = counted.iter().map(|it| &*nodes[*it].kilo).collect();
         Self {
             key: segment.key.clone(),
             leader: leader(segment, &members),
             wireguard_ip: WireguardIp::None,
             allowed_ips: allowed_ips(&members),
             location_ranges: location_ranges(&members),
-            members: segment.members.clone(),
+            members: counted,
         }
     }
 }
 
 /// Returns who leads, given the one that an announced address points to and the one that an election
-/// without names would give.
+/// without names would give. Two members with an address both believe that they lead, or one of them stopped.
 fn leader(segment: &Segment, members: &[&KiloNode]) -> Leader {
     let (leader, elected) = (segment.leader, segment.elected);
     let has_name = members.iter().any(|it| it.has_name());
@@ -198,6 +201,7 @@ fn leader(segment: &Segment, members: &[&KiloNode]) -> Leader {
     match holders {
         _ if members.len() == 1 => Leader::Certain(leader),
         1 if has_name => Leader::Certain(leader),
+        2.. => Leader::Ambiguous(elected),
         _ if has_name || leader != elected => Leader::Ambiguous(elected),
         _ => Leader::Certain(elected),
     }
@@ -254,7 +258,7 @@ fn number(
 /// Returns the Kilo subnet. Host routes do not show it, and a silent node may show an old one.
 fn subnet(nodes: &[TopologyNode]) -> Option<Cidr> {
     let mut counts: BTreeMap<Cidr, usize> = BTreeMap::new();
-    let announcing = nodes.iter().filter(|it| !it.kilo.stale);
+    let announcing = nodes.iter().filter(|it| !it.kilo.is_silent());
     let announced = announcing.filter_map(|it| it.kilo.wireguard_ip());
     for announced in announced.filter(|it| !it.network.is_host()) {
         *counts.entry(announced.network).or_default() += 1;

@@ -1,10 +1,13 @@
 //! Is a new snapshot plausible, and which of its values are not from the API?
 
+use std::collections::BTreeSet;
+
 use super::membership::words;
 use super::{Finding, bare};
 use crate::diagnostic::Quoted;
 use crate::fleet::Fleet;
 use crate::guard::{GuardRefusal, SameCluster, Shrinkage};
+use crate::kilo::lost_lead::LostLead;
 use crate::membership::Unready;
 use crate::name::ClusterName;
 use crate::place::Place;
@@ -150,24 +153,44 @@ pub fn stale(cluster: &ClusterName, nodes: &[Stale]) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Returns which nodes have a Peer although their agents stopped checking in: a segment of its own may be back at any
-/// time.
-pub(super) fn stale_segments(fleet: &Fleet) -> Vec<Finding> {
-    let candidates = fleet.first_memberships().flat_map(|member| {
-        let candidates = member.membership.candidates.iter();
-        candidates.map(move |it| (&member.entry.name, it))
-    });
-    let stale = candidates.filter(|it| it.1.unready == Some(Unready::Stale));
-    let findings = stale.map(|(cluster, candidate)| {
-        let node = candidate.leader.as_str();
-        let message = "marked stale: no path of it works until its Kilo agent checks in".to_owned();
-        let of_all = "marked stale: no path of them works until their Kilo agents check in";
+/// Returns which nodes of `cluster` another node has replaced as leaders of their locations.
+pub fn lost_leads(cluster: &ClusterName, nodes: &[LostLead]) -> Vec<Finding> {
+    let findings = nodes.iter().map(|LostLead { node, seconds, leader }| {
+        let why = match seconds {
+            Some(seconds) => format!("was last seen {} ago", duration(*seconds)),
+            None => "stopped".to_owned(),
+        };
+        let leader = Quoted(leader);
+        let message =
+            format!("marked lostLead: its Kilo agent {why}, and {leader} leads its location now");
         Finding::on_node(&STALE_NODE, cluster, node, message)
-            .at(candidate.place.key("stale"), "")
-            .with_alike(of_all, None)
             .help("check that Kilo runs on it and that its clock is right")
     });
     findings.collect()
+}
+
+/// Returns which nodes have ranges in Peers although their agents are away, because they may be back at any time:
+/// segments of their own, and former leaders.
+pub(super) fn silent_nodes(fleet: &Fleet) -> Vec<Finding> {
+    let found = fleet.first_memberships().flat_map(|member| {
+        let candidates = member.membership.candidates.iter();
+        let stale = candidates.filter(|it| it.unready == Some(Unready::Stale));
+        let stale: BTreeSet<&str> = stale.map(|it| it.leader.as_str()).collect();
+        let nodes = member.cluster.nodes.iter().map(|it| it.node);
+        let silent = nodes.filter(move |it| it.lost_lead || stale.contains(it.name.as_str()));
+        silent.map(move |node| {
+            let mark = if node.lost_lead { "lostLead" } else { "stale" };
+            let message =
+                format!("marked {mark}: no path of it works until its Kilo agent checks in");
+            let of_all =
+                format!("marked {mark}: no path of them works until their Kilo agents check in");
+            Finding::on_node(&STALE_NODE, &member.entry.name, &node.name, message)
+                .at(member.place(node).key(mark), "")
+                .with_alike(of_all, None)
+                .help("check that Kilo runs on it and that its clock is right")
+        })
+    });
+    found.collect()
 }
 
 /// Returns what meshes lose with a snapshot of `cluster` that is believed.

@@ -107,6 +107,7 @@ impl NodeObject {
             annotations: annotations.into_iter().collect(),
             carried_over: false,
             labels: metadata.labels.into_iter().collect(),
+            lost_lead: false,
             name: metadata.name.filter(|name| !name.is_empty())?,
             plugin,
             pod_cidrs,

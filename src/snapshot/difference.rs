@@ -72,6 +72,7 @@ fn fields(node: &Node) -> BTreeMap<String, String> {
         annotations,
         carried_over,
         labels,
+        lost_lead,
         name: _,
         position: _,
         plugin,
@@ -91,6 +92,7 @@ fn fields(node: &Node) -> BTreeMap<String, String> {
         ("podCIDRs", pod_cidrs.join(", ")),
         ("uid", uid.clone()),
         ("carriedOver", mark(*carried_over)),
+        ("lostLead", mark(*lost_lead)),
         ("stale", mark(*stale)),
     ];
     let there = listed.into_iter().filter(|(_, value)| !value.is_empty());
@@ -141,7 +143,7 @@ mod tests {
         before.uid = "1".to_owned();
         before.labels.insert("zone", "x");
         after.labels.insert("zone", "");
-        (after.stale, after.carried_over, after.position) = (true, true, 7);
+        (after.stale, after.carried_over, after.lost_lead, after.position) = (true, true, true, 7);
         let before = snapshot(vec![node("a"), before]);
         let after = snapshot(vec![after, node("c")]);
         let lines: Vec<String> =
@@ -152,6 +154,7 @@ mod tests {
         `b`: annotations[kilo.squat.ai/key] was `vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=`, is `GY5aT1N9dTR/nJnT1N2f4ClZWVj0jOAld0r8ysWLyjg=`
         `b`: carriedOver added: `true`
         `b`: labels[zone] was `x`, is ``
+        `b`: lostLead added: `true`
         `b`: podCIDRs was `10.1.2.0/24`, is `10.1.3.0/24`
         `b`: stale added: `true`
         `b`: uid removed: `1`

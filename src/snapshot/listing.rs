@@ -1,7 +1,8 @@
 //! Listings: a cluster's nodes as the API lists them, page by page, on their way to a snapshot.
 
-use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize;
 use thiserror::Error;
 
 use super::api::{ListedNode, NodeObject};
@@ -24,6 +25,39 @@ pub struct Stale {
     pub node: String,
     /// Its delay behind the time at which its cluster was seen.
     pub seconds: i64,
+}
+
+/// The times of the last heartbeats of agents, as their nodes report them, and the time at which the list began. All are in
+/// Unix seconds.
+#[derive(Clone, Debug)]
+pub struct Heartbeats {
+    times: BTreeMap<String, i64>,
+    now: i64,
+}
+
+impl Heartbeats {
+    /// Returns the heartbeats of these nodes, in a list that began at the time `now`.
+    pub fn new(times: impl IntoIterator<Item = (String, i64)>, now: i64) -> Self {
+        Self { times: times.into_iter().collect(), now }
+    }
+
+    /// Returns how long before the list the agent of a node was last seen, in seconds. Kilo reads a missing time as zero.
+    pub fn lateness(&self, node: &str) -> i64 {
+        self.now.saturating_sub(self.times.get(node).copied().unwrap_or_default())
+    }
+
+    /// Returns whether the agent of a node was seen in the last minute.
+    pub fn is_fresh(&self, node: &str) -> bool {
+        (-SKEW..=60).contains(&self.lateness(node))
+    }
+
+    /// Returns whether most of the agents were seen in the last minute, except those of some nodes: the clock is right then.
+    pub fn are_fresh_without(&self, nodes: &BTreeSet<&str>) -> bool {
+        let names = self.times.keys().map(String::as_str);
+        let others: Vec<&str> = names.filter(|it| !nodes.contains(it)).collect();
+        let fresh = others.iter().filter(|it| self.is_fresh(it)).count();
+        others.len() < 2 * fresh
+    }
 }
 
 /// The reason why a response is not a page of a list of nodes.
@@ -92,6 +126,12 @@ impl Listing {
     /// Returns whether there is no node so far.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
+    }
+
+    /// Returns the heartbeats of the agents, in nodes that were listed at the time `now`.
+    pub fn heartbeats(&self, now: i64) -> Heartbeats {
+        let times = self.nodes.iter().filter_map(|it| Some((it.node.name.clone(), it.last_seen?)));
+        Heartbeats::new(times, now)
     }
 
     /// Adds the nodes of a `NodeList`, or of a `List`.

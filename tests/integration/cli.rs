@@ -27,6 +27,7 @@ mod graph;
 mod guard;
 mod help;
 mod init;
+mod leaders;
 mod outage;
 #[cfg(target_os = "linux")]
 mod policies;

@@ -114,7 +114,10 @@ fn owned(cluster: &Cluster) -> Prefixes<Owner> {
             }
         }
     }
-    owned.sort_by_key(|it| it.1);
+    // A former leader still announces the address of the next one.
+    let nodes = &cluster.topology.nodes;
+    let is_former = |it: Owner| matches!(it, Owner::Tunnel(node) if !nodes[node].kilo.is_ready());
+    owned.sort_by_key(|it| (is_former(it.1), it.1));
     Prefixes::new(owned)
 }
 

@@ -25,6 +25,7 @@ pub(crate) use self::kubeconfig::{Kubeconfigs, SelectedContext};
 pub(crate) use self::meshes::{SecretKey, Store, meshes, wrong_secret};
 pub(crate) use self::objects::PeerList;
 use self::turn::Turns;
+use crate::clock;
 use crate::secrets::Redactions;
 
 mod objects;
@@ -93,6 +94,8 @@ pub(crate) struct Arrival {
 pub(crate) struct ClusterAnswer {
     /// The nodes.
     pub(crate) listing: Listing,
+    /// The time at which their list began, in Unix seconds.
+    pub(crate) listed_at: i64,
     /// The number of pages of the list.
     pub(crate) pages: usize,
     pub(crate) peers: PeerList,
@@ -269,6 +272,7 @@ async fn list(
     cluster: &ClusterName,
     wanted: &Wanted,
 ) -> Result<ClusterAnswer, Fault> {
+    let listed_at = clock::now();
     let (listing, pages) = match wanted {
         Wanted::Nodes | Wanted::All => objects::nodes(&connection).await?,
         Wanted::Peers | Wanted::Services(_) => <(Listing, usize)>::default(),
@@ -290,6 +294,7 @@ async fn list(
     };
     Ok(ClusterAnswer {
         listing,
+        listed_at,
         pages,
         peers,
         guard,

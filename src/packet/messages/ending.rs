@@ -319,7 +319,7 @@ fn source_rejected(
 fn not_ready(fabric: &Fabric, at: NodeRef) -> Finding {
     let mut lacks = Vec::new();
     let kilo = &fabric.node(at).kilo;
-    lacks.extend(kilo.stale.then_some("its agent stopped sending heartbeats"));
+    lacks.extend(kilo.is_silent().then_some("its agent stopped sending heartbeats"));
     lacks.extend(kilo.key.is_none().then_some("it has no key"));
     lacks.extend(kilo.pod_cidr.is_none().then_some("it has no pod CIDR"));
     lacks.extend(kilo.endpoint.is_none().then_some("it has no endpoint"));

@@ -63,7 +63,7 @@ impl<'f> InspectedCluster<'f> {
     }
 
     pub(super) fn is_inspected(&self, node: &Node, kilo: &KiloNode) -> bool {
-        !kilo.stale && !self.excluded.contains(node.name.as_str())
+        !kilo.is_silent() && !self.excluded.contains(node.name.as_str())
     }
 
     /// Returns where the snapshot has a node.

@@ -10,7 +10,6 @@ use super::{
 use crate::diagnostic::{MetadataChange, Quoted, Severity};
 use crate::granularity::Granularity;
 use crate::kilo::cluster::ClusterNode;
-use crate::kilo::id::NodeId;
 use crate::kilo::location_label::LOCATION_LABELS;
 use crate::kilo::node::{InternalIp, KiloNode, annotation};
 use crate::mesh::DEFAULT_TOPOLOGY_LABEL;
@@ -214,18 +213,38 @@ fn several_volunteers(
         .help(format!("if only one should lead, {}", run(&annotate_each(others, &change), cluster)))
 }
 
-/// Finds locations whose only WireGuard address is not on the node that Kilo probably elects.
+/// Finds locations with several WireGuard addresses, or whose only one is not on the node that Kilo probably elects.
 fn uncertain_leaders(inspected: &InspectedCluster) -> impl Iterator<Item = Finding> {
     let nodes = &inspected.cluster().nodes;
     let formed = inspected.cluster().segments.formed.iter();
-    formed
-        .filter(|segment| {
-            let has_name = |it: &NodeId| nodes[*it].kilo.has_name();
-            segment.leader != segment.elected && !segment.members.iter().any(has_name)
-        })
-        .map(|segment| {
+    formed.filter_map(|segment| {
+        let members = segment.members.iter().map(|it| &nodes[*it]);
+        let holders: Vec<&ClusterNode> =
+            members.clone().filter(|it| it.kilo.is_ready() && it.kilo.has_wireguard_ip()).collect();
+        if 1 < holders.len() {
+            return Some(several_holders(inspected, &holders));
+        }
+        let has_name = members.clone().any(|it| it.kilo.has_name());
+        (segment.leader != segment.elected && !has_name).then(|| {
             uncertain_leader(inspected, &nodes[segment.leader], nodes[segment.elected].node)
         })
+    })
+}
+
+fn several_holders(inspected: &InspectedCluster, holders: &[&ClusterNode]) -> Finding {
+    let location = holders.first().map_or("", |it| &it.kilo.location);
+    let message = format!(
+        "{} of {} have a WireGuard address, but only its leader has one",
+        listed(holders.iter().map(|it| Quoted(&it.node.name).to_string())),
+        called(location),
+    );
+    let cluster = &inspected.member.entry.name;
+    let places = holders.iter().map(|it| inspected.annotation(it.node, annotation::WIREGUARD_IP));
+    let finding = Finding::on_cluster(&UNCERTAIN_LEADER, cluster, message);
+    places.fold(finding, |finding, place| finding.at(place, "")).help(format!(
+        "wait two minutes, then take a new snapshot with `clustermesh snapshot {cluster}`; if both still have an \
+         address, check on these nodes that Kilo runs and that the clock is right"
+    ))
 }
 
 fn uncertain_leader(inspected: &InspectedCluster, holder: &ClusterNode, elected: &Node) -> Finding {
@@ -259,11 +278,20 @@ mod tests {
 
     /// Returns the findings about two nodes in locations with these values.
     fn report_on(fields: &str, granularity: &str, first: &str, second: &str) -> String {
+        let place =
+            |it: &str| it.split(' ').find(|it| it.starts_with("location=")).map(str::to_owned);
         let node = |name: &str, number: u8, key: &str, says: &str| {
+            // Only one node of a location has an address.
+            let is_member = number == 2
+                && granularity == "location"
+                && place(first) == place(second)
+                && !first.contains("wg=");
+            let wireguard =
+                if is_member { String::new() } else { format!("wg=10.101.0.{number}/24") };
             let internal =
                 if says.contains("internal-ip") { "" } else { "internal-ip=192.168.0.1/24" };
             format!(
-                "{name} pod=10.1.{number}.0/24 key={key} wg=10.101.0.{number}/24 endpoint=198.18.0.{number}:51820 external=198.18.0.{number} granularity={granularity} {internal} {says}\n"
+                "{name} pod=10.1.{number}.0/24 key={key} {wireguard} endpoint=198.18.0.{number}:51820 external=198.18.0.{number} granularity={granularity} {internal} {says}\n"
             )
         };
         let nodes = node("a", 1, "A", first) + &node("b", 2, "B", second);
@@ -338,7 +366,23 @@ mod tests {
         assert!(certain("wg=", "leader="));
         assert!(certain("wg= location=x", ""));
         assert!(certain("wg= force-endpoint=wg.example:51820", ""));
-        assert!(certain("", ""), "the election decides between two addresses");
+    }
+
+    #[test]
+    fn several_wireguard_addresses_of_one_location_are_reported() {
+        const HOLDER: &str = "wg=10.101.0.2/24";
+        insta::assert_snapshot!(report_on("", "location", "", HOLDER), @"
+        warning[uncertain-leader] east: `a`, `b` of the unnamed location have a WireGuard address, but only its leader has one
+          east.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip 
+          east.json#/nodes/1/annotations/kilo.squat.ai~1wireguard-ip 
+          help: wait two minutes, then take a new snapshot with `clustermesh snapshot east`; if both still have an address, check on these nodes that Kilo runs and that the clock is right
+        ");
+        assert_eq!(report_on("", "location", "location=x", &format!("{HOLDER} location=y")), "");
+        for mark in ["lost-lead", "stale"] {
+            let former = format!("{HOLDER} {mark}");
+            assert!(!report_on("", "location", "", &former).contains("uncertain-leader"));
+        }
+        assert_eq!(report_on("", "full", "", HOLDER), "");
     }
 
     #[test]

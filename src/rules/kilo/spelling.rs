@@ -238,9 +238,15 @@ mod tests {
 
     /// Returns the findings about two nodes with these values.
     fn report_on(fields: &str, granularity: &str, first: &str, second: &str) -> String {
+        let place =
+            |it: &str| it.split(' ').find(|it| it.starts_with("location=")).map(str::to_owned);
         let node = |name: &str, number: u8, key: &str, says: &str| {
+            let is_member =
+                number == 2 && granularity == "location" && place(first) == place(second);
+            let wireguard =
+                if is_member { String::new() } else { format!("wg=10.101.0.{number}/24") };
             format!(
-                "{name} pod=10.1.{number}.0/24 key={key} wg=10.101.0.{number}/24 endpoint=198.18.0.{number}:51820 external=198.18.0.{number} granularity={granularity} internal-ip=192.168.0.{number}/24 {says}\n"
+                "{name} pod=10.1.{number}.0/24 key={key} {wireguard} endpoint=198.18.0.{number}:51820 external=198.18.0.{number} granularity={granularity} internal-ip=192.168.0.{number}/24 {says}\n"
             )
         };
         let nodes = node("a", 1, "A", first) + &node("b", 2, "B", second);

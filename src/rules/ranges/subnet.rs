@@ -64,7 +64,7 @@ fn subnets<'f>(fleet: &'f Fleet) -> BTreeMap<&'f ClusterName, Subnet<'f>> {
 fn subnet<'f>(member: &'f Member<'f>) -> Option<Subnet<'f>> {
     let cidr = member.cluster.topology.subnet?;
     let announced = |it: &'f ClusterNode<'f>| Some((it.node, it.kilo.wireguard_ip()?));
-    let nodes = member.cluster.nodes.iter().filter(|it| !it.kilo.stale);
+    let nodes = member.cluster.nodes.iter().filter(|it| !it.kilo.is_silent());
     let inside: Vec<(&Node, Interface)> =
         nodes.filter_map(announced).filter(|(_, interface)| interface.network == cidr).collect();
     let (first, _) = inside.first()?;

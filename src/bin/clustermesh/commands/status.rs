@@ -188,7 +188,7 @@ impl LiveCluster {
             let guard = answer.guard;
             let versions = answer.peers.versions.clone();
             let has = answer.peers.into_file(cluster)?;
-            let differences = nodes.differences(cluster, answer.listing, clock::now());
+            let differences = nodes.differences(cluster, answer.listing, answer.listed_at);
             let found = ClusterState {
                 guard: GuardStatus::default(),
                 crd_versions: versions,

@@ -13,6 +13,7 @@ mod failures;
 mod floods;
 mod keys;
 mod kubeconfigs;
+mod leaders;
 mod logins;
 #[cfg(target_os = "linux")]
 mod owners;

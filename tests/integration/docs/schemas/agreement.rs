@@ -290,6 +290,7 @@ fn whole_snapshot() -> Value {
                 "addresses": [{ "address": "10.0.0.1", "type": "InternalIP" }],
                 "annotations": { "kilo.squat.ai/key": "k" },
                 "carriedOver": true,
+                "lostLead": true,
                 "labels": { "a": "b" },
                 "name": "n1",
                 "plugin": { "name": "Cilium", "podAddresses": ["10.0.11.0/24"], "wireguard": true },

@@ -10,14 +10,15 @@ use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::document::nearest;
 use clustermesh::guard::{GuardRefusal, NewSnapshot, NodeUids, decide};
 use clustermesh::kilo::carry_over::carry_over;
+use clustermesh::kilo::lost_lead::mark_lost_leads;
 use clustermesh::kilo::node::annotation;
-use clustermesh::mesh::{Entry, Mesh};
+use clustermesh::mesh::{DEFAULT_TOPOLOGY_LABEL, Entry, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::results::own_files;
 #[cfg(feature = "snapshot")]
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, Levels, Purpose, snapshots};
-use clustermesh::snapshot::listing::Listing;
+use clustermesh::snapshot::listing::{Heartbeats, Listing};
 use clustermesh::snapshot::services::{FoundServices, ServiceSnapshot};
 use clustermesh::snapshot::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 use clustermesh::text;
@@ -89,8 +90,8 @@ impl<'a> Keeper<'a> {
         keeper
     }
 
-    /// Makes a listing a snapshot of its cluster, and writes or compares it. `now` is the time if
-    /// the cluster was listed just now.
+    /// Makes a listing a snapshot of its cluster, and writes or compares it. `now` is the time at which the list began,
+    /// if the cluster was listed just now.
     ///
     /// # Errors
     /// A listing that makes no snapshot.
@@ -101,12 +102,14 @@ impl<'a> Keeper<'a> {
         now: Option<i64>,
     ) -> Result<KeptSnapshot, SnapshotError> {
         let stale_after = self.limits.stale_after_seconds;
+        let heartbeats = now.map(|now| listing.heartbeats(now));
         let (new, stale) = listing.snapshot(cluster.clone(), stale_after, now)?;
         let memberships = self.memberships(cluster);
         let used =
             memberships.iter().flat_map(|(_, entry)| entry.labels()).map(|(_, key)| key).collect();
         let new = new.without_labels(self.dropped_labels, &used);
-        let kept = self.renew(cluster, new, snapshots::stale(cluster, &stale));
+        let stale = snapshots::stale(cluster, &stale);
+        let kept = self.renew(cluster, new, heartbeats.as_ref(), stale);
         Ok(kept.unwrap_or_else(KeptSnapshot::failed))
     }
 
@@ -157,6 +160,7 @@ impl<'a> Keeper<'a> {
         &self,
         cluster: &ClusterName,
         mut new: Snapshot,
+        heartbeats: Option<&Heartbeats>,
         mut findings: Vec<Finding>,
     ) -> anyhow::Result<KeptSnapshot> {
         let old = self.old(cluster, Snapshot::read)?;
@@ -166,6 +170,12 @@ impl<'a> Keeper<'a> {
             findings.extend(snapshots::carried_over(cluster, &carried));
         }
         let memberships = self.memberships(cluster);
+        if let Some(heartbeats) = heartbeats {
+            let label =
+                memberships.first().map_or(DEFAULT_TOPOLOGY_LABEL, |it| &it.1.topology_label);
+            let lost = mark_lost_leads(&mut new, heartbeats, label);
+            findings.extend(snapshots::lost_leads(cluster, &lost));
+        }
         if memberships.is_empty() {
             findings.extend(self.unknown(cluster));
         }
@@ -333,6 +343,7 @@ fn described(nodes: &[Node], usable: Option<usize>) -> String {
     let counts = [
         (nodes.iter().filter(|it| it.stale).count(), "stale"),
         (nodes.iter().filter(|it| it.carried_over).count(), "carried over"),
+        (nodes.iter().filter(|it| it.lost_lead).count(), "replaced as leader"),
     ];
     let there = counts.into_iter().filter(|(count, _)| 0 < *count);
     parts.extend(there.map(|(count, what)| format!("{count} {what}")));

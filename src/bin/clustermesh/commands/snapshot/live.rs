@@ -12,12 +12,12 @@ use clustermesh::text;
 use super::keep::Keeper;
 use super::kept::KeptSnapshot;
 use super::{SnapshotArgs, check_named, report_config, services, wait};
+use crate::Outcome;
 use crate::allowed_losses::unknown_cluster;
 use crate::cluster::{self, Arrival, TimeLimits, Wanted, useless};
 use crate::output::Printer;
 use crate::reach::Addressed;
 use crate::settings::{ClusterAccess, Settings};
-use crate::{Outcome, clock};
 
 /// Asks clusters, and keeps what they answer.
 pub(super) fn run(
@@ -159,7 +159,7 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> KeptSnapshot {
     let kept = if keeper.handling.services {
         Ok(keeper.keep_services(&cluster, answer.services))
     } else {
-        keeper.keep(&cluster, answer.listing, Some(clock::now()))
+        keeper.keep(&cluster, answer.listing, Some(answer.listed_at))
     };
     let mut kept = match kept {
         Ok(kept) => kept,

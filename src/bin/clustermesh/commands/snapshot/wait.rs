@@ -78,7 +78,7 @@ pub(super) fn until_changed(
         let total = left().max(args.reach.patience());
         let answers = contact.ask(clusters, Wanted::Nodes, Some(total), |cluster, answer| {
             let answer = answer.map_err(|fault| fault.is_final())?;
-            let kept = keeper.keep(cluster, answer.listing, Some(clock::now()));
+            let kept = keeper.keep(cluster, answer.listing, Some(answer.listed_at));
             // The last reading reports what makes no snapshot.
             Ok(kept.map_or_else(|_| Vec::new(), KeptSnapshot::writable_differences))
         })?;

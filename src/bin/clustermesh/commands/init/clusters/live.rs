@@ -11,12 +11,12 @@ use clustermesh::rules::clusters::{self, Fault, UNREADABLE};
 use clustermesh::{mesh, yaml};
 
 use super::{ClusterContext, ClusterOptions, ProposedMesh, ReadCluster};
+use crate::Outcome;
 use crate::cluster::{ClusterAnswer, Kubeconfigs, Wanted, useless};
 use crate::commands::snapshot::ListedNodes;
 use crate::failure::{CommandFailure, CommandResult};
 use crate::reach::{Addressed, Contact, ReachOptions};
 use crate::settings::Settings;
-use crate::{Outcome, clock};
 
 /// The first lines of a file with the operator's meshes.
 const TAKEN_OVER: &str = "\
@@ -111,8 +111,11 @@ fn read_answer(
     settings: &Settings,
 ) -> Result<ReadCluster, Fault> {
     let findings = answer.findings(cluster);
-    let nodes =
-        ListedNodes { cluster: cluster.clone(), listing: answer.listing, now: Some(clock::now()) };
+    let nodes = ListedNodes {
+        cluster: cluster.clone(),
+        listing: answer.listing,
+        now: Some(answer.listed_at),
+    };
     let snapshot = nodes.snapshot(settings).map_err(|error| {
         let problem = answer.hidden.hide(&error.to_string());
         useless(&UNREADABLE, &problem)

@@ -1,0 +1,114 @@
+//! Leaders of locations: who has the lead, and what is known of a location with two nodes that show it.
+
+use super::Folder;
+use crate::support::assert_contains;
+
+const UNCERTAIN: &str = "warning[uncertain-leader] aws: `e1`, `e2` of location `eu` have a WireGuard address, but only its \
+                         leader has one";
+
+/// Marks the former leader of `silent-leader`, as a live snapshot does.
+fn marked() -> Folder {
+    let folder = Folder::case("silent-leader");
+    folder.edit("snapshots/aws.json", r#""name": "e1","#, r#""name": "e1", "lostLead": true,"#);
+    folder.run(&["render"]);
+    folder
+}
+
+#[test]
+fn two_nodes_with_a_wireguard_address_make_their_location_uncertain() {
+    let folder = Folder::case("two-holders-of-a-wireguard-address");
+    for cluster in ["east", "lab"] {
+        let dump = format!("nodes/{cluster}.json");
+        assert_eq!(folder.run(&["snapshot", cluster, "--from", &dump]).code, 0);
+    }
+    assert!(!folder.read("snapshots/east.json").contains("lostLead"));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let validated = folder.run(&["validate", "--output", "concise"]);
+    assert_eq!(validated.code, 0);
+    assert_contains(
+        &validated.stdout,
+        "warning[uncertain-leader] east: `vm1`, `vm2` of location `east` have a WireGuard address",
+    );
+    let verified = folder.run(&["verify", "--output", "concise"]);
+    assert_eq!(verified.code, 0, "{}", verified.stdout);
+    assert_contains(
+        &verified.stdout,
+        "2 of 3 nodes are not part of this proof: vm1, vm2 (uncertain-leader)",
+    );
+    assert_contains(
+        &folder.run(&["trace", "lab/lab-1", "east/vm1"]).stdout,
+        "may not be the leader",
+    );
+    // In another granularity, each of them leads itself.
+    for cluster in ["east", "lab"] {
+        folder.edit(&format!("snapshots/{cluster}.json"), "\"location\",", "\"full\",");
+    }
+    let validated = folder.run(&["validate", "--output", "concise"]).stdout;
+    assert!(!validated.contains("uncertain-leader"), "{validated}");
+}
+
+#[test]
+fn a_leader_that_may_have_fallen_silent_is_not_proved() {
+    let folder = Folder::case("silent-leader");
+    folder.run(&["render"]);
+    assert_contains(&folder.run(&["validate", "--output", "concise"]).stdout, UNCERTAIN);
+    let verified = folder.run(&["verify", "--output", "concise"]).stdout;
+    assert_contains(
+        &verified,
+        "2 of 5 nodes are not part of this proof: e1, e2 (uncertain-leader)",
+    );
+    assert_contains(&verified, "warning[ambiguous] gcp: ");
+}
+
+/// Its ranges, and those of the whole cluster, move to the node that leads now.
+#[test]
+fn the_next_leader_has_the_ranges_of_a_former_one() {
+    let stopped = Folder::case("stopped-leader");
+    stopped.run(&["render"]);
+    assert_contains(&stopped.run(&["validate", "--output", "concise"]).stdout, UNCERTAIN);
+    for folder in [stopped, marked()] {
+        for target in ["onprem", "gcp"] {
+            let peers = folder.read(&format!("rendered/{target}/live--aws.yaml"));
+            assert!(!peers.contains("live--aws--e1"), "{peers}");
+            let next = peers.split("---").find(|it| it.contains("live--aws--e2")).unwrap();
+            for range in ["10.42.1.0/24", "10.42.2.0/24", "10.5.0.1/32", "10.43.0.0/16"] {
+                assert_contains(next, range);
+            }
+        }
+    }
+    // While no other node shows the lead, the agent may just be restarting.
+    let alone = Folder::case("stopped-leader");
+    let before = r#""hqAiYe0WdFxVQVtTvnL9YvTqsfjPz8V9V72IR4hwzEc=",
+        "kilo.squat.ai/persistent-keepalive": "25",
+        "kilo.squat.ai/wireguard-ip": ""#;
+    alone.edit("snapshots/aws.json", &format!("{before}10.5.0.1/16"), before);
+    alone.run(&["render"]);
+    assert_contains(&alone.read("rendered/onprem/live--aws.yaml"), "live--aws--e1");
+    let validated = alone.run(&["validate", "--output", "concise"]).stdout;
+    assert!(!validated.contains("uncertain-leader"), "{validated}");
+}
+
+#[test]
+fn only_the_pods_of_a_former_leader_are_not_examined() {
+    let folder = marked();
+    let validated = folder.run(&["validate", "--output", "concise"]).stdout;
+    assert!(
+        !validated.contains("uncertain-leader") && !validated.contains("unknown-anchor"),
+        "{validated}"
+    );
+    assert_contains(
+        &validated,
+        "notice[stale-node] aws/e1: marked lostLead: no path of it works until",
+    );
+    let verified = folder.run(&["verify", "--output", "concise"]).stdout;
+    assert_contains(&verified, "1 of 5 nodes is not part of this proof: e1 (not ready: ");
+    assert!(!verified.contains("ambiguous"), "{verified}");
+    // Both announce this address.
+    let run = folder.run(&["trace", "onprem/r1", "10.5.0.1", "--output", "json"]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    assert_eq!(run.json()["to"]["node"], "e2");
+    assert_eq!(folder.run(&["trace", "onprem/r1", "aws/e2"]).code, 0);
+    assert_eq!(folder.run(&["trace", "onprem/r1", "10.43.0.10"]).code, 0);
+    let of_former = folder.run(&["trace", "onprem/r1", "aws/e1"]);
+    assert_contains(&of_former.stdout, "Kilo ignores aws/e1: its agent stopped sending heartbeats");
+}
