@@ -35,7 +35,7 @@ pub(super) fn run(
     check_secrets(args, &clusters, settings, meshes)?;
     let addressed = Addressed { read: &clusters, nameable: &clusters };
     let mut contact = args.reach.contact(addressed, settings, meshes)?;
-    wait::until_changed(args, settings, meshes, &clusters, &mut contact)?;
+    wait::until_changed(args, settings, meshes, &clusters, &mut contact, printer)?;
     let (routes, lost) = contact.routes(&clusters);
     let keeper = Keeper::new(&args.handling, settings, meshes);
     let asked: BTreeSet<ClusterName> = routes.keys().cloned().collect();

@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
+use clustermesh::text;
 
 use super::SnapshotArgs;
 use super::keep::Keeper;
 use super::kept::KeptSnapshot;
 use crate::clock;
 use crate::cluster::Wanted;
+use crate::output::Printer;
 use crate::reach::Contact;
 use crate::settings::Settings;
 
@@ -21,8 +23,8 @@ use crate::settings::Settings;
 pub(super) struct WaitOptions {
     /// Wait for a change, at most this long, such as 50m
     ///
-    /// Lists nodes until they differ from the snapshots or the time is over, then writes the snapshots. Differences
-    /// that need `--accept` do not end the wait. A refused login ends it, unless `--keep-going` is given.
+    /// Lists nodes until they differ from the snapshots and have stayed the same for a while (`--debounce`), or the
+    /// time is over, then writes the snapshots. Differences that need `--accept` do not end the wait. A refused login ends it, unless `--keep-going` is given.
     #[arg(
         long,
         value_name = "DURATION",
@@ -43,12 +45,13 @@ pub(super) struct WaitOptions {
 
     /// Time without a change before snapshots are written with `--wait`
     ///
-    /// From 1s to 10m. Several nodes that join together then make one change.
+    /// From 1s to 10m. Several nodes that join together then make one change. The default is long enough for Kilo to
+    /// replace a leader that fell silent.
     #[arg(
         long,
         value_name = "DURATION",
         value_parser = debounce,
-        default_value = "10s",
+        default_value = "90s",
         requires = "wait"
     )]
     debounce: Duration,
@@ -64,6 +67,7 @@ pub(super) fn until_changed(
     meshes: &[Mesh],
     clusters: &BTreeSet<&ClusterName>,
     contact: &mut Contact,
+    printer: &mut Printer,
 ) -> anyhow::Result<()> {
     let options = &args.waiting;
     let Some(limit) = options.wait else {
@@ -72,7 +76,8 @@ pub(super) fn until_changed(
     let started = Instant::now();
     let left = || limit.saturating_sub(started.elapsed());
     let handling = args.handling.comparing();
-    let mut before = Differences::new();
+    let (mut before, mut same_since) = (Differences::new(), started);
+    let mut told = String::new();
     loop {
         let keeper = Keeper::new(&handling, settings, meshes);
         let total = left().max(args.reach.patience());
@@ -88,15 +93,40 @@ pub(super) fn until_changed(
             .filter_map(|(cluster, answer)| Some((cluster, answer.ok()?)))
             .filter(|(_, differences)| !differences.is_empty())
             .collect();
-        let is_settled = !now.is_empty() && now == before;
+        if now != before {
+            same_since = Instant::now();
+        }
+        let calm = same_since.elapsed();
+        let is_settled = !now.is_empty() && now == before && options.debounce <= calm;
         let left = left();
         if is_settled || left.is_zero() || (is_refused && !args.handling.keep_going) {
             return Ok(());
         }
-        let pause = if now.is_empty() { options.interval } else { options.debounce };
+        let line = waiting_for(&now, options.debounce, limit);
+        if line != told {
+            printer.line(&line);
+            told = line;
+        }
+        let pause = match now.is_empty() {
+            true => options.interval,
+            false => options.interval.min(options.debounce.saturating_sub(calm)),
+        };
         before = now;
         thread::sleep(pause.min(left));
     }
+}
+
+/// Describes what ends the wait.
+fn waiting_for(differences: &Differences, debounce: Duration, limit: Duration) -> String {
+    let limit = format!("at most {} s", limit.as_secs());
+    if differences.is_empty() {
+        return format!("waiting for a change of nodes, {limit}");
+    }
+    let clusters = text::list(differences.keys());
+    let calm = debounce.as_secs();
+    format!(
+        "nodes of {clusters} have changed: waiting until they stay the same for {calm} s, {limit}"
+    )
 }
 
 fn interval(text: &str) -> Result<Duration, String> {

@@ -44,6 +44,34 @@ fn a_change_ends_the_wait() {
     }
 }
 
+/// Nodes that change and change back were not calm.
+#[test]
+fn the_nodes_must_stay_the_same_for_the_whole_time() {
+    let site = site();
+    let started = Instant::now();
+    thread::scope(|scope| {
+        let changes = scope.spawn(|| {
+            for (seconds, annotation) in
+                [(1, "10.101.0.7/24"), (6, "10.101.0.8/24"), (6, "10.101.0.7/24")]
+            {
+                thread::sleep(Duration::from_secs(seconds));
+                let mut changed = nodes(1);
+                changed[0]["metadata"]["annotations"]["kilo.squat.ai/wireguard-ip"] =
+                    annotation.into();
+                site.east.change(&changed);
+            }
+        });
+        let run = site.snapshot(&["--wait", "10m", "--interval", "5s", "--debounce", "8s"]);
+        changes.join().unwrap();
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(Duration::from_secs(13 + 8) <= started.elapsed());
+        assert_contains(&run.stderr, "waiting for a change of nodes, at most 600 s\n");
+        let calm =
+            "nodes of east have changed: waiting until they stay the same for 8 s, at most 600 s\n";
+        assert_eq!(run.stderr.matches(calm).count(), 1, "{}", run.stderr);
+    });
+}
+
 #[test]
 fn the_wait_ends_when_nothing_changes() {
     let site = site();
