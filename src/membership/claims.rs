@@ -163,7 +163,7 @@ pub(super) fn candidates(
             PeerCandidate {
                 place: survey.place(leader.node),
                 unready: node_checks::not_counted(&leader.kilo),
-                nodes: draft.members.len().max(1),
+                nodes: draft.members.len(),
                 members: draft.members.iter().map(|it| it.0).collect(),
                 leader: draft.name,
                 key: draft.key,
@@ -346,12 +346,13 @@ impl NodeSurvey<'_> {
         Some(WithheldReason::InPodCidr { cidr, node })
     }
 
-    /// Returns whether a segment still has a leader.
+    /// Returns whether a segment still has a leader and a node whose ranges are given.
     fn speaks(&self, draft: &CandidateDraft) -> bool {
-        !matches!(
-            self.excluded.get(&draft.leader),
-            Some(reason) if *reason != ExcludedReason::NotSelected
-        )
+        !draft.members.is_empty()
+            && !matches!(
+                self.excluded.get(&draft.leader),
+                Some(reason) if *reason != ExcludedReason::NotSelected
+            )
     }
 
     /// Returns the first pod CIDRs, which are the ones that Kilo reads, of the nodes that Kilo counts and

@@ -130,8 +130,12 @@ impl<'a> NodeSurvey<'a> {
                 return None;
             }
         };
-        let members =
+        let members: Vec<(NodeId, Vec<Cidr>)> =
             selected.into_iter().filter_map(|index| Some((index, self.member(index)?))).collect();
+        // A leader that is not selected has a Peer only for others.
+        if members.is_empty() {
+            return None;
+        }
         Some(CandidateDraft {
             leader: segment.leader,
             members,

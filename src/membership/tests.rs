@@ -236,6 +236,24 @@ fn one_bad_pod_cidr_does_not_make_the_pods_of_others_everybody_s() {
     }
 }
 
+/// Its address would be all that others get.
+#[test]
+fn a_leader_that_is_not_selected_has_a_peer_only_for_others() {
+    let fields = format!("{TYPED}, nodeSelector: {{ matchLabels: {{ pick: 'yes' }} }}");
+    let leader = "x pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.1 \
+                  endpoint=203.0.113.1:1 internal-ip=192.168.0.1/24 granularity=location\n";
+    let member = |pods: &str| {
+        let member = "key=C endpoint=203.0.113.3:1 internal-ip=192.168.0.3/24 label=yes \
+                      granularity=location";
+        report(&fields, &format!("{leader}m pod={pods} wg= {member}\n"))
+    };
+    assert!(member("10.42.3.0/24").contains("10.4.0.1/32"));
+    for pods in ["10.99.3.0/24", "nonsense"] {
+        let report = member(pods);
+        assert!(!report.contains("10.4.0.1/32"), "{report}");
+    }
+}
+
 #[test]
 fn a_contested_address_does_not_make_a_range_of_nodes_everybody_s() {
     // Both have an address in 10.4.0.0/24, though only one can keep it.
