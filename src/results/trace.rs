@@ -191,10 +191,19 @@ fn heading(fabric: &Fabric, ends: [&NamedEnd; 2]) -> Vec<String> {
         let node = messages::called(fabric, at);
         Some(format!("{argument} names only {cluster}: picked {node}, {what}"))
     });
+    let others = ["FROM", "TO"].into_iter().zip(ends).filter_map(|(argument, it)| {
+        let NamedEnd { end, .. } = it;
+        let site = end.site;
+        let [own, other] = [end.owner.node()?, fabric.site(site).owner(end.address)?.node()?]
+            .map(|node| NodeRef { site, node });
+        let [named, having] = [own, other].map(|at| messages::called(fabric, at));
+        let address = end.address;
+        (own != other).then(|| format!("{argument} names {named}, but {having} has {address} too"))
+    });
     let ports = ends.into_iter().filter_map(|it| it.port).map(|port| {
         format!(
             "port {port} does not affect the path: Kilo and WireGuard do not look at ports (a NetworkPolicy or a firewall may)"
         )
     });
-    [title].into_iter().chain(picked).chain(ports).collect()
+    [title].into_iter().chain(picked).chain(others).chain(ports).collect()
 }

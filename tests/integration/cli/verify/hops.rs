@@ -50,6 +50,16 @@ fn equal_and_nested_pod_cidrs_in_a_location_are_reported_and_not_proved() {
     }
 }
 
+#[test]
+fn a_trace_to_a_node_names_another_one_with_its_address() {
+    let folder = Folder::case("same-pod-cidr-in-location");
+    folder.run(&["render"]);
+    let run = folder.run(&["trace", "west/n1", "east/n3"]);
+    assert_contains(&run.stdout, "\nTO names east/n3, but east/n2 has 10.41.2.2 too\n");
+    let run = folder.run(&["trace", "west/n1", "east/n2"]);
+    assert!(!run.stdout.contains("TO names"), "{}", run.stdout);
+}
+
 /// In a cluster of one location, the only other node claims the address of the leader.
 #[test]
 fn the_claim_of_one_node_of_two_fails_no_proof() {
