@@ -4,7 +4,7 @@ use super::{Fabric, NodeRef, Site};
 use crate::kilo::id::NodeId;
 use crate::kilo::node::annotation;
 use crate::kilo::topology::Leader;
-use crate::mesh::EndpointSource;
+use crate::mesh::{EndpointSource, WireguardAddresses};
 use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::PublicKey;
 
@@ -33,8 +33,8 @@ impl Fabric<'_> {
     }
 }
 
-/// Returns whether a leader has what a Peer needs: a WireGuard address that was declared, and an
-/// endpoint where its cluster looks for one.
+/// Returns whether a leader has what a Peer needs: a WireGuard address that was declared, if its cluster advertises them,
+/// and an endpoint where its cluster looks for one.
 fn speaks(site: &Site, leader: NodeId) -> bool {
     let (own, node) = (site.node(leader), site.snapshot_of(leader));
     let is_declared = own.kilo.wireguard_ip().is_some_and(|announced| {
@@ -42,7 +42,7 @@ fn speaks(site: &Site, leader: NodeId) -> bool {
         ranges.any(|range| range.cidr.holds(announced.address))
     });
     let mut sources = site.entry.endpoint_from.iter();
-    is_declared
+    (is_declared || site.entry.advertise.wireguard == WireguardAddresses::None)
         && (site.entry.keepalive.is_some() || sources.any(|source| has_endpoint(node, *source)))
 }
 

@@ -112,3 +112,25 @@ fn only_the_pods_of_a_former_leader_are_not_examined() {
     let of_former = folder.run(&["trace", "onprem/r1", "aws/e1"]);
     assert_contains(&of_former.stdout, "Kilo ignores aws/e1: its agent stopped sending heartbeats");
 }
+
+/// The address is in no Peer, so it makes no difference.
+#[test]
+fn a_node_needs_no_wireguard_address_if_none_is_advertised() {
+    let folder = Folder::case("none-without-wireguard-ip");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_contains(&folder.read("rendered/west/m--east.yaml"), "name: m--east--n2");
+    let validated = folder.run(&["validate", "--output", "concise"]).stdout;
+    assert!(!validated.contains("missing-wireguard-ip"), "{validated}");
+    assert_eq!(folder.run(&["trace", "west/n1", "east/n2"]).code, 0);
+    let explained = folder.run(&["explain", "missing-wireguard-ip"]).stdout;
+    assert_contains(&explained, "`wireguardAddresses: None` no node needs one");
+    // Its Peer is missed like every other one.
+    let peers = folder.read("rendered/west/m--east.yaml");
+    let left: Vec<&str> = peers.split("---").filter(|it| !it.contains("m--east--n2")).collect();
+    folder.write("rendered/west/m--east.yaml", left.join("---"));
+    let verified = folder.run(&["verify", "--peers", "west=rendered/west/m--east.yaml"]);
+    assert_eq!(verified.code, 1, "{}", verified.stdout);
+    folder.edit("mesh.yaml", "\"None\"", "\"PerNode\"");
+    let validated = folder.run(&["validate", "--output", "concise"]).stdout;
+    assert_contains(&validated, "[missing-wireguard-ip] east/n2");
+}
