@@ -200,6 +200,12 @@ impl KiloNode {
         self.wireguard != WireguardAddress::None
     }
 
+    /// Returns whether its address shows that it leads a location. In another granularity, each node leads itself.
+    pub fn claims_lead(&self) -> bool {
+        let is_of_location = self.granularity.is_none_or(|it| it == Granularity::Location);
+        self.has_wireguard_ip() && is_of_location
+    }
+
     /// Returns its pod CIDRs, that which Kilo reads first.
     pub fn pods(&self) -> impl Iterator<Item = Cidr> {
         self.pod_cidr.into_iter().chain(self.further_pod_cidrs.iter().copied())

@@ -198,11 +198,11 @@ fn leader(segment: &Segment, members: &[&KiloNode]) -> Leader {
     let (leader, elected) = (segment.leader, segment.elected);
     let has_name = members.iter().any(|it| it.has_name());
     let holders = members.iter().filter(|it| it.has_wireguard_ip()).count();
+    let is_contested = 1 < members.iter().filter(|it| it.claims_lead()).count();
     match holders {
         _ if members.len() == 1 => Leader::Certain(leader),
         1 if has_name => Leader::Certain(leader),
-        2.. => Leader::Ambiguous(elected),
-        _ if has_name || leader != elected => Leader::Ambiguous(elected),
+        _ if is_contested || has_name || leader != elected => Leader::Ambiguous(elected),
         _ => Leader::Certain(elected),
     }
 }

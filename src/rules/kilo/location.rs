@@ -220,7 +220,7 @@ fn uncertain_leaders(inspected: &InspectedCluster) -> impl Iterator<Item = Findi
     formed.filter_map(|segment| {
         let members = segment.members.iter().map(|it| &nodes[*it]);
         let holders: Vec<&ClusterNode> =
-            members.clone().filter(|it| it.kilo.is_ready() && it.kilo.has_wireguard_ip()).collect();
+            members.clone().filter(|it| it.kilo.is_ready() && it.kilo.claims_lead()).collect();
         if 1 < holders.len() {
             return Some(several_holders(inspected, &holders));
         }

@@ -114,6 +114,10 @@ fn agents_with_another_granularity_are_no_part_of_the_proof() {
     for (dissenters, expected) in [(1, "1 of 4 nodes is not"), (2, "2 of 4 nodes are not")] {
         let mut west = nodes(4);
         annotate(&mut west[..dissenters], "granularity", "location");
+        if dissenters == 2 {
+            // Only one of them leads.
+            annotate(&mut west[1..2], "wireguard-ip", "");
+        }
         let (codes, text) = judged(&with(&west));
         assert_contains(
             &text,
