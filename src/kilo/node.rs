@@ -70,6 +70,7 @@ pub mod annotation {
 
 /// A node as Kilo's agent reads it.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own, in any combination")]
 pub struct KiloNode {
     /// Its name, as it claims.
     pub name: String,
