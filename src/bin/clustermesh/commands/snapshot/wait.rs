@@ -107,10 +107,8 @@ pub(super) fn until_changed(
             printer.line(&line);
             told = line;
         }
-        let pause = match now.is_empty() {
-            true => options.interval,
-            false => options.interval.min(options.debounce.saturating_sub(calm)),
-        };
+        let calm_left = options.debounce.saturating_sub(calm);
+        let pause = if now.is_empty() { options.interval } else { options.interval.min(calm_left) };
         before = now;
         thread::sleep(pause.min(left));
     }
