@@ -29,39 +29,53 @@ pub use rule::{Question, Rule, Subject};
 /// The longest part of a text of a finding that is shown, in characters.
 const SHOWN: usize = 4000;
 
-/// A case of a rule.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// A case of a rule. Its fields for programs are part of JSON documents.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Finding {
     /// The rule.
+    #[serde(flatten)]
     pub rule: &'static Rule,
-    /// The severity of this case: that of the rule, unless the config changes it.
+    /// The severity, after the levels of the config.
     pub severity: Severity,
+    /// The problem in one line, with the wrong values.
+    #[schemars(with = "&str")]
+    pub message: Message,
+    /// The cluster that the finding is about, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// The node that the finding is about, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// The remedy in one sentence, if there is a single one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The finding that causes this one. Correcting the cause corrects both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<FindingCause>,
     /// Whether the severity is final, because the run cannot continue.
+    #[serde(skip)]
     pub is_final: bool,
     /// Whether only the nodes of its cluster cause it. They must not stop the other clusters, so `render` only
     /// warns about it.
+    #[serde(skip)]
     pub is_of_nodes: bool,
-    /// The cluster that it concerns.
-    pub cluster: Option<String>,
-    /// The node that it concerns, as it calls itself.
-    pub node: Option<String>,
     /// Findings of one rule and group are reported together.
+    #[serde(skip)]
     pub group: String,
-    /// The problem with the offending values.
-    pub message: Message,
     /// The places, the most important one first.
+    #[serde(skip)]
     pub labels: Vec<Label>,
-    /// The remedy.
-    pub help: Option<String>,
     /// The changes of annotations and labels that resolve it, for `clustermesh annotate`.
+    #[serde(skip)]
     pub changes: Vec<NodeRemedy>,
-    /// The finding that causes this one. If both are reported, only the cause is listed.
-    pub cause: Option<FindingCause>,
     /// The common part of findings about several nodes, unless that is the whole message.
+    #[serde(skip)]
     pub alike: Option<Box<Alike>>,
     /// The texts of it that may quote the file that it is about.
+    #[serde(skip)]
     pub quotes: Quotes,
     /// Whether a mistake beside it, such as a misspelled field, can cause it.
+    #[serde(skip)]
     pub is_shadow: bool,
 }
 
@@ -87,13 +101,18 @@ pub struct Alike {
 }
 
 /// The finding that causes another one.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[schemars(rename = "Cause")]
 pub struct FindingCause {
-    /// The rule.
+    /// The name of its rule.
+    #[schemars(with = "&str", example = &"missing-endpoint")]
+    #[serde(serialize_with = "rule::written_name")]
     pub rule: &'static Rule,
-    /// The cluster that it concerns.
+    /// The cluster that the finding is about, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
-    /// The node that it concerns.
+    /// The node that the finding is about, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
 }
 

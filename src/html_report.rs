@@ -1,7 +1,9 @@
-//! The HTML report: everything about a mesh as one page, made of the JSON documents of the commands.
+//! The HTML report: everything about a mesh as one page, made of the results of the commands.
 //!
-//! A page loads nothing from elsewhere, and works without its script. Every text in the documents is foreign: the
+//! A page loads nothing from elsewhere, and works without its script. Every text in the results is foreign: the
 //! template escapes all of them.
+
+use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,24 +17,23 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::diagnostic::escaped;
-use crate::graph::svg;
+use crate::graph::{MeshGraph, svg};
 
-mod command_documents;
 mod address_space;
 mod change;
 mod cluster_card;
 mod cut_off;
-mod documents;
 mod finding_list;
 mod losses;
 mod markup;
 mod matrix;
+mod mesh_results;
 mod pair;
 mod verdict;
 
-pub use documents::{HtmlError, MeshAnswers};
+pub use mesh_results::{MeshResults, NoResult};
 
-use documents::{PageDocuments, PageIds};
+use mesh_results::PageIds;
 
 /// The parts of the page and their titles. The change is there only if there is an old version.
 const PARTS: [(&str, &str); 11] = [
@@ -55,16 +56,17 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Returns the page.
 ///
 /// # Errors
-/// A document that has another form, or a template that does not fit, which the tests rule out.
-pub fn page(answers: &MeshAnswers) -> Result<String, HtmlError> {
-    let documents = PageDocuments::read(answers)?;
-    let mut ids = PageIds::new(&documents);
-    let pairs = pair::all(&documents, &mut ids);
-    let findings = finding_list::FindingList::new(&documents);
-    let ranges = address_space::range_claims(&documents);
-    let cut_off = cut_off::all(&documents, &ids);
-    let verdict = verdict::Verdict::new(&documents, &findings, &cut_off);
-    let has_change = documents.difference.is_some();
+/// A template that does not fit, which the tests rule out.
+pub fn page(results: &MeshResults) -> Result<String, Error> {
+    let mut ids = PageIds::new(results);
+    let pairs = pair::all(results, &mut ids);
+    let findings = finding_list::FindingList::new(results);
+    let ranges = address_space::range_claims(results);
+    let cut_off = cut_off::all(results, &ids);
+    let verdict = verdict::Verdict::new(results, &findings, &cut_off);
+    let has_change = results.difference.is_some();
+    let expectations = results.verification.as_ref().map(|it| &it.expectations);
+    let picture = results.graph.as_ref().ok().and_then(PagePicture::new);
     let parts = PARTS.iter().filter(|it| has_change || it.0 != "change");
     let values = context! {
         parts => Serde(parts.collect::<Vec<_>>()),
@@ -74,21 +76,21 @@ pub fn page(answers: &MeshAnswers) -> Result<String, HtmlError> {
         style => Value::from_safe_string(style()),
         script => Value::from_safe_string(SCRIPT.to_owned()),
         verdict => Serde(&verdict),
-        refusals => Serde(documents.refusals()),
-        picture => Serde(answers.picture.as_deref().and_then(PagePicture::new)),
+        refusals => Serde(results.refusals()),
+        picture => Serde(picture),
         cut_off => Serde(&cut_off),
-        matrix => Serde(matrix::PathMatrix::new(&documents, &ids)),
+        matrix => Serde(matrix::PathMatrix::new(results, &ids)),
         pairs => Serde(&pairs),
-        cards => Serde(cluster_card::all(&documents, &ids, &findings, &ranges)),
+        cards => Serde(cluster_card::all(results, &ids, &findings, &ranges)),
         addresses => Serde(address_space::AddressSpaces::new(&ranges)),
-        loads => Serde(cluster_card::loads(&documents, &ids)),
+        loads => Serde(cluster_card::loads(results, &ids)),
         rules => Serde(finding_list::rule_notes(&findings)),
         findings => Serde(&findings),
-        expectations => Serde(documents.expectations()),
-        losses => Serde(losses::Losses::new(&documents)),
-        change => Serde(change::ChangeView::new(&documents)),
+        expectations => Serde(expectations.ok()),
+        losses => Serde(losses::Losses::new(results)),
+        change => Serde(change::ChangeView::new(results)),
     };
-    Ok(environment()?.get_template(PAGE)?.render(values)?)
+    environment()?.get_template(PAGE)?.render(values)
 }
 
 /// The name of the page among the templates.
@@ -112,7 +114,7 @@ const TEMPLATES: [(&str, &str); 10] = [
 ];
 
 /// Returns the environment. An undefined value is false in a condition, and cannot be printed.
-fn environment() -> Result<Environment<'static>, HtmlError> {
+fn environment() -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
@@ -178,9 +180,10 @@ struct PagePicture {
 }
 
 impl PagePicture {
-    /// Returns a picture without its own style, which is in that of the page, and without the name of its format, which a
-    /// page does not need; nothing if it is too large.
-    fn new(picture: &str) -> Option<Self> {
+    /// Returns the picture of a graph without its own style, which is in that of the page, and without the name of its format,
+    /// which a page does not need; nothing if it is too large.
+    fn new(graph: &MeshGraph) -> Option<Self> {
+        let picture = svg::svg(&graph.clone().shown(&BTreeSet::new(), None));
         let style = format!("<style>{}</style>", svg::STYLE);
         let svg = picture.replacen(&style, "", 1).replacen(
             " xmlns=\"http://www.w3.org/2000/svg\"",

@@ -20,11 +20,31 @@ use crate::mesh::{self, Mesh};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::plan::plan;
+use crate::results::repository::Repository;
+use crate::results::shown_source::ShownSource;
+use crate::results::source_texts::SourceTexts;
 use crate::rules;
 use crate::snapshot::plugin::{NetworkPlugin, ShownPlugin};
 use crate::snapshot::{Address, AddressKind, Node, Snapshot};
 
 pub(crate) mod lab;
+
+/// No files.
+pub(crate) struct NoTexts;
+
+impl SourceTexts for NoTexts {
+    fn get(&self, _: &str) -> Option<&ShownSource> {
+        None
+    }
+
+    fn read(&self) -> Vec<&Source> {
+        Vec::new()
+    }
+
+    fn repository(&self) -> Repository {
+        Repository::new("/".into(), "/".into())
+    }
+}
 
 /// Draws a range among few addresses, so that many hold each other, of both families.
 pub(crate) fn range() -> impl Strategy<Value = Cidr> {

@@ -287,7 +287,7 @@ impl Steps {
     clippy::cast_precision_loss,
     reason = "what is counted stays far below 2^53, and else the last digit does not matter"
 )]
-fn as_float(number: u64) -> f64 {
+pub fn as_float(number: u64) -> f64 {
     number as f64
 }
 

@@ -2,6 +2,9 @@
 
 use std::cmp::Ordering;
 
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
 use super::{Page, Severity};
 
 /// Declares rules, all about one subject: statics. The documentation of each is a page of its name in a folder, seen
@@ -46,18 +49,35 @@ pub struct Question {
 }
 
 /// A kind of finding: its subject and its severity.
-#[derive(Debug, Eq)]
+#[derive(Debug, Eq, JsonSchema, Serialize)]
 pub struct Rule {
-    /// Its name: kebab-case, names the fault, never reused.
+    // In kebab-case. It names the fault, and is never reused.
+    /// The name of the rule; `clustermesh explain RULE` explains it.
+    #[schemars(example = &"missing-endpoint")]
+    #[serde(rename = "rule")]
     pub(crate) name: &'static str,
-    /// The operator's reason codes for the same.
+    /// The operator's reason codes for this rule.
+    #[schemars(example = ["NodeNoEndpoint"])]
+    #[serde(skip_serializing_if = "<[&str]>::is_empty")]
     pub aliases: &'static [&'static str],
     /// The severity.
+    #[serde(skip)]
     pub severity: Severity,
     /// The subject.
+    #[serde(skip)]
     pub subject: Subject,
     /// Its documentation, as Markdown.
+    #[serde(skip)]
     pub(crate) page: &'static str,
+}
+
+/// Writes the name of a rule alone.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+pub(super) fn written_name<S: Serializer>(
+    rule: &&'static Rule,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    rule.name.serialize(serializer)
 }
 
 /// The subject of a rule.

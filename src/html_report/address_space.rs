@@ -7,7 +7,8 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use super::documents::PageDocuments;
+use super::mesh_results::MeshResults;
+use crate::mesh::AddressClass;
 use crate::net::prefixes::Span;
 use crate::net::{self, Cidr, merged};
 
@@ -209,13 +210,13 @@ pub(super) struct RangeClaims<'d> {
 }
 
 /// Returns the ranges of all clusters.
-pub(super) fn range_claims(documents: &PageDocuments) -> RangeClaims<'_> {
-    let clusters = documents.graph.iter().flat_map(|it| &it.clusters);
+pub(super) fn range_claims<'d>(results: &'d MeshResults<'d>) -> RangeClaims<'d> {
+    let clusters = results.graph.iter().flat_map(|it| &it.clusters);
     let ranges = clusters.flat_map(|cluster| {
         cluster.ranges.iter().filter_map(|it| {
             Some(RangeClaim {
                 range: it.range.parse().ok()?,
-                class: it.class.as_deref().unwrap_or(ANY),
+                class: it.class.map_or(ANY, AddressClass::name),
                 cluster: &cluster.name,
                 meshes: &cluster.meshes,
             })
@@ -229,12 +230,12 @@ pub(super) fn range_claims(documents: &PageDocuments) -> RangeClaims<'_> {
         (Some(left), Some(right)) => left.is_beside(right),
         _ => false,
     });
-    RangeClaims { all, of_nodes: of_nodes(documents), overlaps }
+    RangeClaims { all, of_nodes: of_nodes(results), overlaps }
 }
 
 /// Returns the ranges that nodes use. A snapshot has no length for internal addresses: a LAN is at least as large as most.
-fn of_nodes(documents: &PageDocuments) -> Vec<Cidr> {
-    let clusters = documents.graph.iter().flat_map(|it| &it.clusters);
+fn of_nodes(results: &MeshResults) -> Vec<Cidr> {
+    let clusters = results.graph.iter().flat_map(|it| &it.clusters);
     let nodes = clusters.flat_map(|it| &it.nodes);
     let ranges = nodes.flat_map(|node| {
         let pods = node.pod_cidrs.iter().filter_map(|it| it.parse().ok());

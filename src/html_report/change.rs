@@ -1,26 +1,36 @@
 //! The change: the result of a comparison with an old version, and the states on the way.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
-use serde_json::Value;
 
-use super::command_documents::{PageDifference, PagePathChange, PageTargetChange};
-use super::documents::PageDocuments;
+use super::mesh_results::MeshResults;
+use crate::changes::{Grade, PathCounts, PeerCounts};
+use crate::results::diff::alike::grouped;
+use crate::results::diff::json::form::{
+    WrittenDiff, WrittenDiffCause, WrittenPath, WrittenReason, WrittenServiceChange,
+    WrittenTargetChange,
+};
 use crate::text;
 
 /// The most causes and pairs of clusters that are shown.
 const CAUSES: usize = 200;
 const PAIRS: usize = 200;
 
-/// A change of paths: its name in the document, in a few words, and in a sentence.
-type PathFate = (&'static str, &'static str, &'static str);
+/// The number of paths that meet a fate.
+type CountPaths = fn(&WrittenPath) -> PathCounts;
+
+/// A change of paths: its name, in a few words, and in a sentence.
+type PathFate = (&'static str, &'static str, &'static str, CountPaths);
 
 /// The stages of a change, and the possible changes of paths in each.
 const STAGES: [(&str, &[PathFate]); 3] = [
     (
         "before it is applied",
-        &[("repaired", "down until it is applied", "They work again once the change is applied.")],
+        &[(
+            "repaired",
+            "down until it is applied",
+            "They work again once the change is applied.",
+            |it| it.repaired,
+        )],
     ),
     (
         "while it is applied",
@@ -29,30 +39,39 @@ const STAGES: [(&str, &[PathFate]); 3] = [
                 "apart",
                 "down while it is applied",
                 "They do not work while only one of the two clusters has its new Peers.",
+                |it| it.apart,
             ),
-            ("paused", "interrupted", "They are interrupted while the Peers of a cluster arrive."),
+            (
+                "paused",
+                "interrupted",
+                "They are interrupted while the Peers of a cluster arrive.",
+                |it| it.paused,
+            ),
             (
                 "stuck",
                 "interrupted for up to 10 minutes",
                 "Agents may need that long to list all Peers again.",
+                |it| it.stuck,
             ),
         ],
     ),
     (
         "after it",
         &[
-            ("lost", "lost", "They no longer work."),
+            ("lost", "lost", "They no longer work.", |it| it.lost),
             (
                 "noLongerProved",
                 "no longer proved",
                 "They were proved, and are only assumed to work afterwards.",
+                |it| it.no_longer_proved.unwrap_or_default(),
             ),
-            ("ended", "ended", "Their node or address is gone."),
-            ("gained", "gained", "They work for the first time."),
+            ("ended", "ended", "Their node or address is gone.", |it| it.ended),
+            ("gained", "gained", "They work for the first time.", |it| it.gained),
             (
                 "assumed",
                 "gained, assumed",
                 "Those of the gained paths that are only assumed to work.",
+                |it| it.assumed.unwrap_or_default(),
             ),
         ],
     ),
@@ -63,17 +82,17 @@ const STAGES: [(&str, &[PathFate]); 3] = [
 pub(super) struct ChangeView<'d> {
     against: &'d str,
     notes: &'d [String],
-    grade: &'d str,
+    grade: Grade,
     sign: &'static str,
     summary: String,
     stages: Vec<ChangeStage>,
-    states: u64,
-    causes: &'d [Value],
+    states: usize,
+    causes: &'d [WrittenDiffCause<'d>],
     more_causes: usize,
     targets: Vec<AlikeTargets<'d>>,
     paths: Vec<ChangedPair<'d>>,
     more_paths: usize,
-    services: &'d [Value],
+    services: &'d [WrittenServiceChange<'d>],
 }
 
 /// A stage on the way from the old to the new Peers.
@@ -96,11 +115,11 @@ struct StageEvent {
 #[derive(Serialize)]
 struct AlikeTargets<'d> {
     clusters: Vec<&'d str>,
-    grade: &'d str,
+    grade: Grade,
     sign: &'static str,
-    counts: [u64; 3],
-    peers: Vec<[u64; 2]>,
-    reasons: &'d [Value],
+    counts: [usize; 3],
+    peers: Vec<[usize; 2]>,
+    reasons: &'d [WrittenReason],
     help: &'d [String],
     busy_seconds: f64,
 }
@@ -115,11 +134,11 @@ struct ChangedPair<'d> {
 
 impl<'d> ChangeView<'d> {
     /// Returns the change; nothing if there is nothing to compare with, or no comparison.
-    pub(super) fn new(documents: &'d PageDocuments) -> Option<Self> {
-        let difference = documents.difference.as_ref()?.as_ref().ok()?;
+    pub(super) fn new(results: &'d MeshResults<'d>) -> Option<Self> {
+        let difference = results.difference.as_ref()?.as_ref().ok()?;
         let paths = difference.paths.iter().take(PAIRS).map(|it| ChangedPair {
-            from: &it.from,
-            to: &it.to,
+            from: it.from,
+            to: it.to,
             events: fates().map(|fate| event(fate, [it])).filter(is_any).collect(),
         });
         let stages = STAGES.into_iter().map(|(name, fates)| {
@@ -128,10 +147,10 @@ impl<'d> ChangeView<'d> {
         });
         let causes = &difference.causes;
         Some(Self {
-            against: &difference.against,
-            notes: &difference.notes,
-            grade: &difference.grade,
-            sign: sign(&difference.grade),
+            against: difference.against,
+            notes: difference.notes,
+            grade: difference.grade,
+            sign: sign(difference.grade),
             summary: summary(difference),
             stages: stages.collect(),
             states: difference.states,
@@ -156,24 +175,22 @@ fn is_any(event: &StageEvent) -> bool {
 
 /// Returns how many paths of some pairs of clusters meet a fate.
 fn event<'d>(
-    (fate, words, sentence): PathFate,
-    changes: impl IntoIterator<Item = &'d PagePathChange>,
+    (fate, words, sentence, count): PathFate,
+    changes: impl IntoIterator<Item = &'d WrittenPath<'d>>,
 ) -> StageEvent {
-    let counts = changes.into_iter().filter_map(|it| it.fates.get(fate));
-    let paths = counts.map(|counts| {
-        let count = |kind: &str| counts.get(kind).and_then(Value::as_u64).unwrap_or_default();
-        count("declared") + count("undeclared")
-    });
+    let paths = changes.into_iter().map(|it| count(it).all());
     StageEvent { fate, words, sentence, paths: paths.sum() }
 }
 
 /// Returns what the change does, in two sentences.
-fn summary(difference: &PageDifference) -> String {
-    let PageDifference { grade, against, targets, .. } = difference;
+fn summary(difference: &WrittenDiff) -> String {
+    let WrittenDiff { grade, against, targets, .. } = difference;
     if targets.is_empty() {
         return format!("since `{against}`: no Peer changes.");
     }
-    let sum = |count: fn(&PageTargetChange) -> u64| targets.iter().map(count).sum::<u64>();
+    let sum = |count: fn(&PeerCounts) -> usize| -> usize {
+        targets.iter().map(|it| count(&it.counts)).sum()
+    };
     let counts = [
         (sum(|it| it.added), "added"),
         (sum(|it| it.changed), "changed"),
@@ -189,59 +206,54 @@ fn summary(difference: &PageDifference) -> String {
         text::list(events.map(|it| format!("{} {}", text::count(it.paths, "path"), it.words)));
     let events =
         if events.is_empty() { "No path is affected.".to_owned() } else { format!("{events}.") };
-    let meaning = meaning(grade);
+    let meaning = meaning(*grade);
     format!("since `{against}`: {meaning}. {counts} in {clusters}. {events}")
 }
 
 /// Returns what a grade means.
-fn meaning(grade: &str) -> &'static str {
+fn meaning(grade: Grade) -> &'static str {
     match grade {
-        "additive" => "paths are only gained, and nothing that works is disturbed",
-        "cleanup" => "only paths to what no longer exists are removed",
-        "brief" => "requests in changed clusters may get no answer for at most 30 seconds",
-        "disruptive" => "paths are lost, or interrupted for longer than 30 seconds",
-        "destructive" => "clusters lose all their Peers, or all Peers of another cluster",
-        _ => "no Peer changes",
+        Grade::None => "no Peer changes",
+        Grade::Additive => "paths are only gained, and nothing that works is disturbed",
+        Grade::Cleanup => "only paths to what no longer exists are removed",
+        Grade::Brief => "requests in changed clusters may get no answer for at most 30 seconds",
+        Grade::Disruptive => "paths are lost, or interrupted for longer than 30 seconds",
+        Grade::Destructive => "clusters lose all their Peers, or all Peers of another cluster",
     }
 }
 
 /// Returns the targets, in which those of which the Peers change alike are one.
-fn alike(targets: &[PageTargetChange]) -> Vec<AlikeTargets<'_>> {
-    let mut known: BTreeMap<String, usize> = BTreeMap::new();
-    let mut alike: Vec<AlikeTargets> = Vec::new();
-    for target in targets {
-        let counts = [target.added, target.changed, target.removed];
-        let key = format!("{counts:?}{}{:?}{:?}", target.grade, target.reasons, target.help);
-        let number = *known.entry(key).or_insert(alike.len());
-        let peers = [target.peers_before, target.peers_after];
-        let busy_seconds = target.busy_seconds.unwrap_or_default();
-        if let Some(same) = alike.get_mut(number) {
-            same.clusters.push(&target.cluster);
-            same.peers.push(peers);
-            same.busy_seconds = same.busy_seconds.max(busy_seconds);
-        } else {
-            alike.push(AlikeTargets {
-                clusters: vec![&target.cluster],
-                grade: &target.grade,
-                sign: sign(&target.grade),
-                counts,
-                peers: vec![peers],
-                reasons: &target.reasons,
-                help: &target.help,
-                busy_seconds,
-            });
-        }
-    }
-    alike
+fn alike<'d>(targets: &'d [WrittenTargetChange<'d>]) -> Vec<AlikeTargets<'d>> {
+    let keyed = targets.iter().map(|it| {
+        let PeerCounts { added, changed, removed } = it.counts;
+        let reasons: Vec<(Grade, &str)> =
+            it.reasons.iter().map(|it| (it.grade, it.message.as_str())).collect();
+        (([added, changed, removed], it.grade, reasons, &it.help), it)
+    });
+    let groups = grouped(keyed).into_iter();
+    let alike = groups.filter_map(|((counts, grade, _, help), targets)| {
+        let seconds = targets.iter().filter_map(|it| it.busy_seconds.as_ref()?.as_f64());
+        Some(AlikeTargets {
+            clusters: targets.iter().map(|it| it.cluster).collect(),
+            grade,
+            sign: sign(grade),
+            counts,
+            peers: targets.iter().map(|it| [it.peers_before, it.peers_after]).collect(),
+            reasons: &targets.first()?.reasons,
+            help,
+            busy_seconds: seconds.fold(0.0, f64::max),
+        })
+    });
+    alike.collect()
 }
 
 /// Returns the sign of a grade, for people who see no colours.
-fn sign(grade: &str) -> &'static str {
+fn sign(grade: Grade) -> &'static str {
     match grade {
-        "none" => "=",
-        "additive" => "+",
-        "cleanup" => "−",
-        "brief" => "!",
-        _ => "✗",
+        Grade::None => "=",
+        Grade::Additive => "+",
+        Grade::Cleanup => "−",
+        Grade::Brief => "!",
+        Grade::Disruptive | Grade::Destructive => "✗",
     }
 }

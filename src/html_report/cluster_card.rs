@@ -5,11 +5,15 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::address_space::{self, RangeClaims, SpaceBar};
-use super::command_documents::{PageCluster, PageNode, PageRange, PageSegment, PageSupply};
-use super::documents::{PageDocuments, PageIds, PageQuantity, PageTarget};
 use super::finding_list::FindingList;
-use crate::capacity::units;
-use crate::config::capacity::Quantity;
+use super::mesh_results::{MeshResults, PageIds};
+use crate::capacity::{Cost, Estimate, units};
+use crate::config::capacity::{Quantity, as_float};
+use crate::diagnostic::Severity;
+use crate::graph::{
+    GraphCluster, GraphClusterKind, GraphNode, GraphPeers, GraphRange, GraphRole, GraphSegment,
+};
+use crate::mesh::AddressClass;
 use crate::net::Cidr;
 
 /// The most nodes of a cluster that are shown.
@@ -20,7 +24,7 @@ const NODES: usize = 2000;
 pub(super) struct ClusterCard<'d> {
     id: &'d str,
     name: &'d str,
-    kind: &'d str,
+    kind: GraphClusterKind,
     is_hub: bool,
     unread: bool,
     meshes: &'d [String],
@@ -28,11 +32,11 @@ pub(super) struct ClusterCard<'d> {
     nodes: Vec<NodeView<'d>>,
     more_nodes: usize,
     excluded: usize,
-    segments: &'d [PageSegment],
-    gets: &'d [PageSupply],
-    gives: Vec<PageSupply>,
-    got: u64,
-    given: u64,
+    segments: &'d [GraphSegment],
+    gets: &'d [GraphPeers],
+    gives: Vec<GraphPeers>,
+    got: usize,
+    given: usize,
     ranges: Vec<CardRange<'d>>,
     bars: Vec<SpaceBar>,
     load: Option<LoadView<'d>>,
@@ -43,7 +47,7 @@ pub(super) struct ClusterCard<'d> {
 struct NodeView<'d> {
     id: String,
     name: &'d str,
-    role: &'d str,
+    role: GraphRole,
     location: &'d str,
     ranges: &'d [String],
     internal_ip: Option<&'d str>,
@@ -58,7 +62,7 @@ struct NodeView<'d> {
 #[derive(Serialize)]
 struct CardRange<'d> {
     range: &'d str,
-    class: Option<&'d str>,
+    class: Option<AddressClass>,
     /// For pods: the part that nodes use, in percent, and its path in a bar of the range.
     used: Option<String>,
     path: String,
@@ -68,25 +72,24 @@ struct CardRange<'d> {
 
 /// Returns the cards of all clusters.
 pub(super) fn all<'d>(
-    documents: &'d PageDocuments,
+    results: &'d MeshResults<'d>,
     ids: &'d PageIds,
     findings: &FindingList<'d>,
     ranges: &RangeClaims<'d>,
 ) -> Vec<ClusterCard<'d>> {
-    let clusters = || documents.graph.iter().flat_map(|it| &it.clusters);
-    let mut gives: BTreeMap<&str, Vec<PageSupply>> = BTreeMap::new();
+    let clusters = || results.graph.iter().flat_map(|it| &it.clusters);
+    let mut gives: BTreeMap<&str, Vec<GraphPeers>> = BTreeMap::new();
     for cluster in clusters() {
-        for PageSupply { from, peers } in &cluster.gets {
+        for GraphPeers { from, peers } in &cluster.gets {
             // The receiver takes the place of the sender.
             gives
                 .entry(from)
                 .or_default()
-                .push(PageSupply { from: cluster.name.clone(), peers: *peers });
+                .push(GraphPeers { from: cluster.name.clone(), peers: *peers });
         }
     }
-    let targets = documents.capacity.iter().flat_map(|it| &it.targets);
-    let targets: BTreeMap<&str, &PageTarget> =
-        targets.map(|it| (it.cluster.as_str(), it)).collect();
+    let targets = results.capacity.iter().flatten();
+    let targets: BTreeMap<&str, &Cost> = targets.map(|it| (it.cluster.as_str(), it)).collect();
     let cards = clusters().map(|cluster| {
         let name = cluster.name.as_str();
         let gives = gives.remove(name).unwrap_or_default();
@@ -104,12 +107,12 @@ pub(super) fn all<'d>(
 }
 
 impl<'d> ClusterCard<'d> {
-    fn new(cluster: &'d PageCluster, ids: &'d PageIds) -> Self {
-        let excluded = cluster.nodes.iter().filter(|it| it.role == "excluded");
+    fn new(cluster: &'d GraphCluster, ids: &'d PageIds) -> Self {
+        let excluded = cluster.nodes.iter().filter(|it| it.role == GraphRole::Excluded);
         Self {
             id: ids.cluster(&cluster.name).unwrap_or_default(),
             name: &cluster.name,
-            kind: &cluster.kind,
+            kind: cluster.kind,
             is_hub: cluster.is_hub,
             unread: cluster.is_unread,
             meshes: &cluster.meshes,
@@ -129,18 +132,18 @@ impl<'d> ClusterCard<'d> {
     }
 }
 
-fn nodes<'d>(cluster: &'d PageCluster, findings: &FindingList<'d>) -> Vec<NodeView<'d>> {
+fn nodes<'d>(cluster: &'d GraphCluster, findings: &FindingList<'d>) -> Vec<NodeView<'d>> {
     let segments = cluster.segments.iter();
     let leaders: BTreeMap<&str, &str> = segments
         .flat_map(|it| it.nodes.iter().map(|node| (node.as_str(), it.leader.as_str())))
         .collect();
     let nodes = cluster.nodes.iter().take(NODES).enumerate();
     let nodes = nodes.map(|(index, node)| {
-        let PageNode { name, .. } = node;
+        let GraphNode { name, .. } = node;
         NodeView {
             id: format!("node-{}-{index}", cluster.name),
             name,
-            role: &node.role,
+            role: node.role,
             location: &node.location,
             ranges: &node.pod_cidrs,
             internal_ip: node.internal_ip.as_deref(),
@@ -152,19 +155,19 @@ fn nodes<'d>(cluster: &'d PageCluster, findings: &FindingList<'d>) -> Vec<NodeVi
     nodes.collect()
 }
 
-fn card_ranges<'d>(cluster: &'d PageCluster, declared: &RangeClaims<'d>) -> Vec<CardRange<'d>> {
+fn card_ranges<'d>(cluster: &'d GraphCluster, declared: &RangeClaims<'d>) -> Vec<CardRange<'d>> {
     let of_nodes = cluster.nodes.iter().flat_map(|it| &it.pod_cidrs);
     let used: Vec<Cidr> = of_nodes.filter_map(|it| it.parse().ok()).collect();
-    let ranges = cluster.ranges.iter().map(|PageRange { range, class }| {
+    let ranges = cluster.ranges.iter().map(|GraphRange { range, class }| {
         let parsed: Option<Cidr> = range.parse().ok();
         let mut shared_with: Vec<&str> =
             parsed.into_iter().flat_map(|own| declared.sharing(own, &cluster.name)).collect();
         shared_with.sort_unstable();
         shared_with.dedup();
-        let pods = parsed.filter(|_| class.as_deref() == Some("pod"));
+        let pods = parsed.filter(|_| *class == Some(AddressClass::Pod));
         CardRange {
             range,
-            class: class.as_deref(),
+            class: *class,
             used: pods.map(|it| {
                 let share = address_space::share(it, &used);
                 format!("{}.{} %", share / 10, share % 10)
@@ -193,11 +196,11 @@ pub(super) struct LoadView<'d> {
 /// A quantity as a bar.
 #[derive(Clone, Serialize)]
 struct LoadBar<'d> {
-    quantity: &'d PageQuantity,
+    quantity: &'d Estimate,
     /// The length, up to the end of the bar.
     length: Option<u32>,
     /// The places of the limits, and their names.
-    limits: BTreeMap<&'d str, u32>,
+    limits: BTreeMap<&'static str, u32>,
     /// The highest limit.
     limit: Option<f64>,
     #[serde(skip)]
@@ -205,8 +208,8 @@ struct LoadBar<'d> {
 }
 
 /// Returns the load of all clusters, the highest first.
-pub(super) fn loads<'d>(documents: &'d PageDocuments, ids: &'d PageIds) -> Vec<LoadView<'d>> {
-    let targets = documents.capacity.iter().flat_map(|it| &it.targets);
+pub(super) fn loads<'d>(results: &'d MeshResults<'d>, ids: &'d PageIds) -> Vec<LoadView<'d>> {
+    let targets = results.capacity.iter().flatten();
     let mut loads: Vec<LoadView> = targets.map(|it| LoadView::new(it, ids)).collect();
     loads.sort_by(|left, right| right.rank().total_cmp(&left.rank()));
     loads
@@ -220,14 +223,14 @@ pub(super) fn shown(value: f64, name: &str) -> String {
 
 impl<'d> LoadView<'d> {
     /// Returns the load of a cluster.
-    pub(super) fn new(target: &'d PageTarget, ids: &'d PageIds) -> Self {
-        let bars: Vec<LoadBar> = target.quantities.iter().map(LoadBar::new).collect();
+    pub(super) fn new(target: &'d Cost, ids: &'d PageIds) -> Self {
+        let bars: Vec<LoadBar> = target.estimates.iter().map(LoadBar::new).collect();
         let worst = bars.iter().filter(|it| it.limit.is_some());
         let worst = worst.max_by(|left, right| left.rank().total_cmp(&right.rank()));
         Self {
             cluster: &target.cluster,
             href: ids.cluster(&target.cluster),
-            grade: &target.grade,
+            grade: target.grade.map_or("ok", Severity::name),
             worst: worst.cloned(),
             bars,
         }
@@ -239,8 +242,10 @@ impl<'d> LoadView<'d> {
 }
 
 impl<'d> LoadBar<'d> {
-    fn new(quantity: &'d PageQuantity) -> Self {
-        let limits = &quantity.limits;
+    fn new(quantity: &'d Estimate) -> Self {
+        let limits = quantity.steps.all().into_iter();
+        let limits = limits.filter_map(|(severity, it)| Some((severity.name(), as_float(it?))));
+        let limits: BTreeMap<&str, f64> = limits.collect();
         let limit = limits.values().copied().reduce(f64::max);
         let whole = limit.filter(|it| 0.0 < *it);
         let share = limit.map_or(0.0, |it| quantity.value / it.max(1.0));
@@ -249,9 +254,7 @@ impl<'d> LoadBar<'d> {
             length: limit.map(|_| rounded(share * LENGTH)),
             limits: limits
                 .iter()
-                .map(|(name, it)| {
-                    (name.as_str(), whole.map_or(0, |whole| rounded(it / whole * LENGTH)))
-                })
+                .map(|(name, it)| (*name, whole.map_or(0, |whole| rounded(it / whole * LENGTH))))
                 .collect(),
             limit,
             share,
@@ -260,11 +263,11 @@ impl<'d> LoadBar<'d> {
 
     /// Returns how much it matters: first by its grade, then by its share of the limit.
     fn rank(&self) -> f64 {
-        let grade = match self.quantity.grade.as_str() {
-            "error" => 3.0,
-            "warning" => 2.0,
-            "notice" => 1.0,
-            _ => 0.0,
+        let grade = match self.quantity.grade {
+            Some(Severity::Error) => 3.0,
+            Some(Severity::Warning) => 2.0,
+            Some(Severity::Notice) => 1.0,
+            None => 0.0,
         };
         grade + self.share.min(1.0) / 2.0
     }

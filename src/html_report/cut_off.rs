@@ -1,13 +1,15 @@
 //! Clusters that are cut off: no path from or to any cluster that a mesh links with them works. Clusters that cannot be
 //! checked, because snapshots are missing, are listed with them.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use serde_json::Value;
 
-use super::command_documents::{PageCluster, PageFailure, PageFinding, PageVerification};
-use super::documents::{PageDocuments, PageIds};
+use super::mesh_results::{MeshResults, PageIds};
+use crate::diagnostic::Finding;
+use crate::graph::{GraphCluster, GraphClusterKind, GraphRole};
+use crate::results::verify::json::{WrittenFailure, WrittenVerification};
 use crate::text;
 
 /// A cluster that is cut off, or that cannot be checked.
@@ -66,15 +68,15 @@ impl CutOffCluster<'_> {
 }
 
 /// Returns the clusters that are cut off, or that cannot be checked, those that are the cause first.
-pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &'d PageIds) -> Vec<CutOffCluster<'d>> {
-    let Ok(verification) = &documents.verification else {
+pub(super) fn all<'d>(results: &'d MeshResults<'d>, ids: &'d PageIds) -> Vec<CutOffCluster<'d>> {
+    let Ok(verification) = &results.verification else {
         return Vec::new();
     };
-    let neighbours = neighbours(documents, verification);
-    let unread: BTreeSet<&str> = documents.unread().map(|it| it.name.as_str()).collect();
+    let neighbours = neighbours(results, verification);
+    let unread: BTreeSet<&str> = results.unread().map(|it| it.name.as_str()).collect();
     let mut own: BTreeMap<&str, CutOffReason> = BTreeMap::new();
     for (name, linked) in neighbours.iter().filter(|(_, it)| !it.works) {
-        if let Some(reason) = own_reason(documents, verification, (name, linked)) {
+        if let Some(reason) = own_reason(results, verification, (name, linked)) {
             own.insert(name, reason);
         }
     }
@@ -105,11 +107,11 @@ pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &'d PageIds) -> Vec<Cut
 }
 
 fn neighbours<'d>(
-    documents: &'d PageDocuments,
-    verification: &'d PageVerification,
+    results: &'d MeshResults<'d>,
+    verification: &'d WrittenVerification,
 ) -> BTreeMap<&'d str, LinkedClusters<'d>> {
     let mut neighbours: BTreeMap<&str, LinkedClusters> = BTreeMap::new();
-    let links = documents.graph.iter().flat_map(|it| &it.links);
+    let links = results.graph.iter().flat_map(|it| &it.links);
     let links = links.map(|it| {
         let [left, right] = &it.clusters;
         (left, right, false, false)
@@ -117,8 +119,8 @@ fn neighbours<'d>(
     let pairings = verification.pairings.iter().filter(|it| it.linked);
     let pairings = pairings.map(|it| {
         let total = it.total();
-        let works = 0 < total.working + total.assumed;
-        (&it.from, &it.to, 0 < total.declared, works)
+        let works = 0 < total.kept + total.assumed;
+        (&it.from, &it.to, 0 < total.promised, works)
     });
     for (left, right, declares, works) in links.chain(pairings) {
         for (name, other) in [(left, right), (right, left)] {
@@ -143,60 +145,60 @@ fn neighbour_reason(linked: &LinkedClusters, unread: &BTreeSet<&str>) -> String 
 
 /// Returns why a cluster is cut off, if that is its own fault, with the remedy.
 fn own_reason(
-    documents: &PageDocuments,
-    verification: &PageVerification,
+    results: &MeshResults,
+    verification: &WrittenVerification,
     (name, linked): (&str, &LinkedClusters),
 ) -> Option<CutOffReason> {
-    let mut clusters = documents.graph.iter().flat_map(|it| &it.clusters);
+    let mut clusters = results.graph.iter().flat_map(|it| &it.clusters);
     let cluster = clusters.find(|it| it.name == name);
     if cluster.is_some_and(|it| it.is_unread) {
         let help = format!("run `clustermesh snapshot {name}`");
         let reason = "its snapshot is missing or cannot be read".to_owned();
         return Some((CutOffCause::Unread, reason, Some(help)));
     }
-    let of_it = |it: &&PageFinding| it.cluster.as_deref() == Some(name);
+    let of_it = || {
+        let findings = results.findings.iter().map(|it| &it.finding);
+        findings.filter(|it| it.cluster.as_deref() == Some(name))
+    };
     if let Some(reason) = cluster.and_then(without_nodes) {
-        let mut findings: Vec<&PageFinding> = documents.findings.iter().filter(of_it).collect();
-        findings.sort_by_key(|it| (it.node.is_none(), it.rank()));
+        let mut findings: Vec<&Finding> = of_it().collect();
+        findings.sort_by_key(|it| (it.node.is_none(), Reverse(it.severity)));
         let helps = findings.iter().filter_map(|it| it.help.clone());
         // A person may give up what is lost only if nothing else helps.
         let help = helps.into_iter().find(|it| !it.contains("--allow-empty"));
         return Some((CutOffCause::Nodes, reason, help));
     }
     if linked.declares
-        && let Some(reason) = failing(documents, verification, name)
+        && let Some(reason) = failing(results, verification, name)
     {
         return Some(reason);
     }
-    let findings = documents.findings.iter().filter(of_it);
-    let finding = findings.min_by_key(|it| it.rank())?;
-    let reason = format!("{} (`{}`)", finding.message, finding.rule);
+    let finding = of_it().min_by_key(|it| Reverse(it.severity))?;
+    let reason = format!("{} (`{}`)", finding.message, finding.rule.name());
     Some((CutOffCause::Finding, reason, finding.help.clone()))
 }
 
 /// Returns the failure of the paths of a cluster: one whose own packet begins or ends there, if there is one.
 fn failing(
-    documents: &PageDocuments,
-    verification: &PageVerification,
+    results: &MeshResults,
+    verification: &WrittenVerification,
     name: &str,
 ) -> Option<CutOffReason> {
     let failures = || verification.failures.iter().enumerate();
-    let is_its_packet = |it: &PageFailure| it.from.cluster == name || it.to == name;
-    let is_about = |it: &PageFailure| it.between.iter().flatten().any(|it| it == name);
+    let is_its_packet = |it: &WrittenFailure| it.from.cluster == name || it.to == name;
+    let is_about = |it: &WrittenFailure| it.between.iter().flatten().any(|it| it == name);
     let own = failures().find(|(_, it)| is_its_packet(it));
     let (number, failure) = own.or_else(|| failures().find(|(_, it)| is_about(it)))?;
-    let trace = documents.traces.get(number);
-    let field = |field: &str| trace.and_then(|it| it.get(field)).and_then(Value::as_str);
-    let errors = documents.findings.iter().filter(|it| it.rank() == 0);
-    let help = match errors.count() {
-        0 => field("help").map(ToOwned::to_owned),
+    let trace = results.traces.get(number).and_then(Option::as_ref);
+    let help = match results.errors() {
+        0 => trace.and_then(|it| it.help.clone()),
         errors => Some(format!(
             "correct the {}, then run `clustermesh render`",
             text::count(errors, "error")
         )),
     };
     let reason = if is_its_packet(failure) {
-        let message = field("message").unwrap_or(&failure.verdict);
+        let message = trace.map_or(failure.verdict, |it| it.message());
         let (from, to) = (&failure.from.cluster, &failure.to);
         format!("{message} (`{}`, from {from} to {to})", failure.verdict)
     } else {
@@ -206,8 +208,10 @@ fn failing(
 }
 
 /// Returns that no node of a cluster takes part, and why.
-fn without_nodes(cluster: &PageCluster) -> Option<String> {
-    if cluster.kind != "cluster" || cluster.nodes.iter().any(|it| it.role != "excluded") {
+fn without_nodes(cluster: &GraphCluster) -> Option<String> {
+    if cluster.kind != GraphClusterKind::Cluster
+        || cluster.nodes.iter().any(|it| it.role != GraphRole::Excluded)
+    {
         return None;
     }
     let reasons: BTreeSet<&str> =

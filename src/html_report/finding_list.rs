@@ -1,15 +1,16 @@
 //! Findings of all commands, each once: by severity, with what follows from them.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::command_documents::{PageCause, PageFinding, PagePlace};
-use super::documents::PageDocuments;
 use super::markup::blocks;
-use crate::diagnostic::Rule;
+use super::mesh_results::MeshResults;
+use crate::diagnostic::{Finding, Rule, Severity};
 use crate::proof::rule::OUTDATED_TREE;
-use crate::rules;
+use crate::results::findings::entry;
+use crate::results::findings::json::{WrittenFinding, WrittenPlace};
 use crate::rules::rendered::{EMPTY_TARGET, LOST_SOURCE, LOST_TARGET, SHRUNK_SOURCE};
 
 /// The most findings that are shown.
@@ -36,15 +37,15 @@ pub(super) struct FindingList<'d> {
     /// The numbers of the findings about nodes, by cluster and node.
     #[serde(skip)]
     of_nodes: BTreeMap<(&'d str, &'d str), usize>,
-    /// The names of all rules.
+    /// All rules, by name.
     #[serde(skip)]
-    pub(super) rules: BTreeSet<&'d str>,
+    rules: BTreeSet<&'static Rule>,
 }
 
 /// The findings of one severity.
 #[derive(Serialize)]
 struct FindingGroup<'d> {
-    severity: &'static str,
+    severity: Severity,
     sign: &'static str,
     /// With its consequences not counted.
     count: usize,
@@ -62,12 +63,12 @@ struct FindingBundle<'d> {
 #[derive(Serialize)]
 struct FindingView<'d> {
     number: usize,
-    rule: &'d str,
+    rule: &'static str,
     subject: Option<String>,
     cluster: Option<&'d str>,
     message: &'d str,
     help: Option<&'d str>,
-    places: &'d [PagePlace],
+    places: &'d [WrittenPlace],
     consequences: Vec<Consequence<'d>>,
     more_consequences: usize,
 }
@@ -80,61 +81,50 @@ struct Consequence<'d> {
 }
 
 /// A finding, and its id if it is shown.
-type FirstFinding<'d> = (Option<String>, &'d PageFinding);
+type FirstFinding<'d> = (Option<String>, &'d WrittenFinding);
 
 /// Findings with those that follow from them.
-type RootFinding<'d> = (&'d PageFinding, Vec<&'d PageFinding>);
+type RootFinding<'d> = (&'d WrittenFinding, Vec<&'d WrittenFinding>);
 
-impl PageFinding {
-    /// Returns whether it is the refusal of a guard.
-    fn is_of_guard(&self) -> bool {
-        GUARDS.iter().any(|guard| guard.name() == self.rule)
-    }
+/// Returns whether a finding is the refusal of a guard.
+fn is_of_guard(finding: &Finding) -> bool {
+    GUARDS.contains(&finding.rule)
+}
 
-    fn is_outdated_tree(&self) -> bool {
-        self.rule == OUTDATED_TREE.name()
-    }
+fn is_outdated_tree(finding: &Finding) -> bool {
+    finding.rule == &OUTDATED_TREE
+}
 
-    /// Returns whether something else must be corrected first, if nodes of a cluster are missing.
-    pub(super) fn follows_from_nodes(&self) -> bool {
-        self.is_of_guard() || self.is_outdated_tree()
-    }
-
-    /// Returns whether it is the same finding as another one.
-    fn is_like(&self, other: &Self) -> bool {
-        (&self.rule, &self.cluster, &self.node) == (&other.rule, &other.cluster, &other.node)
-    }
-
-    /// Returns whom it concerns.
-    pub(super) fn subject(&self) -> Option<String> {
-        let cluster = self.cluster.as_ref()?;
-        Some(match &self.node {
-            Some(node) => format!("{cluster}/{node}"),
-            None => cluster.clone(),
-        })
-    }
+/// Returns whether something else must be corrected first, if nodes of a cluster are missing.
+pub(super) fn follows_from_nodes(finding: &Finding) -> bool {
+    is_of_guard(finding) || is_outdated_tree(finding)
 }
 
 impl<'d> FindingList<'d> {
     /// Collects the findings of all commands.
-    pub(super) fn new(documents: &'d PageDocuments) -> Self {
-        let findings = unique(documents);
-        let mut entries = entries(&findings);
-        entries.sort_by_key(|(finding, _)| finding.rank());
-        let first = first(documents, &entries);
+    pub(super) fn new(results: &'d MeshResults<'d>) -> Self {
+        let findings = unique(results);
+        let entries = entry::entries(&findings).into_iter();
+        let mut entries: Vec<RootFinding> = entries
+            .map(|it| (*it.finding, it.consequences.into_iter().copied().collect()))
+            .collect();
+        entries.sort_by_key(|it| Reverse(it.0.finding.severity));
+        let first = first(results, &entries);
         let more = entries.len().saturating_sub(SHOWN);
         entries.truncate(SHOWN);
-        let of_nodes = entries.iter().zip(1..).filter_map(|((finding, _), number)| {
-            Some(((finding.cluster.as_deref()?, finding.node.as_deref()?), number))
+        let of_nodes = entries.iter().zip(1..).filter_map(|((it, _), number)| {
+            Some(((it.finding.cluster.as_deref()?, it.finding.node.as_deref()?), number))
         });
         let of_nodes = of_nodes.collect();
-        let mut groups = [("error", "✗"), ("warning", "!"), ("notice", "i")]
-            .map(|(severity, sign)| FindingGroup { severity, sign, count: 0, bundles: Vec::new() });
+        let mut groups =
+            [(Severity::Error, "✗"), (Severity::Warning, "!"), (Severity::Notice, "i")].map(
+                |(severity, sign)| FindingGroup { severity, sign, count: 0, bundles: Vec::new() },
+            );
         let numbered: Vec<(usize, RootFinding)> = (1..).zip(entries).collect();
-        let key = |it: &(usize, RootFinding<'d>)| (it.1.0.rule.as_str(), it.1.0.cluster.as_deref());
+        let key = |(_, (it, _)): &(usize, RootFinding<'d>)| (it.finding.rule, &it.finding.cluster);
         for bundle in numbered.chunk_by(|left, right| key(left) == key(right)) {
-            let rank = bundle.first().map_or(0, |it| it.1.0.rank());
-            if let Some(group) = groups.get_mut(rank) {
+            let severity = bundle.first().map(|it| it.1.0.finding.severity);
+            if let Some(group) = groups.iter_mut().find(|it| Some(it.severity) == severity) {
                 group.count += bundle.len();
                 group.bundles.push(FindingBundle::new(bundle));
             }
@@ -144,21 +134,21 @@ impl<'d> FindingList<'d> {
             more,
             first,
             of_nodes,
-            rules: findings.iter().map(|it| it.rule.as_str()).collect(),
+            rules: findings.iter().map(|it| it.finding.rule).collect(),
         }
     }
 
     /// Returns how many there are of a severity.
-    pub(super) fn count(&self, severity: &str) -> usize {
+    pub(super) fn count(&self, severity: Severity) -> usize {
         let group = self.groups.iter().find(|it| it.severity == severity);
         group.map_or(0, |it| it.count)
     }
 
     /// Returns how many there are of a rule.
-    pub(super) fn count_of(&self, rule: &str) -> usize {
+    pub(super) fn count_of(&self, rule: &Rule) -> usize {
         let bundles = self.groups.iter().flat_map(|it| &it.bundles);
         let views = bundles.flat_map(|it| it.shown.iter().chain(&it.folded));
-        views.filter(|it| it.rule == rule).count()
+        views.filter(|it| it.rule == rule.name()).count()
     }
 
     /// Returns the finding to act on first, and its id; none if there are only notices.
@@ -174,73 +164,40 @@ impl<'d> FindingList<'d> {
 
 /// Returns the finding to act on first. An outdated tree comes before what is found in it, but it cannot be rendered
 /// while there are errors in the inputs.
-fn first<'d>(documents: &PageDocuments, entries: &[RootFinding<'d>]) -> Option<FirstFinding<'d>> {
-    let of_inputs = documents.findings.iter().filter(|it| !it.is_of_guard());
-    let is_refused = of_inputs.clone().any(|it| it.rank() == 0);
+fn first<'d>(results: &MeshResults, entries: &[RootFinding<'d>]) -> Option<FirstFinding<'d>> {
+    let of_inputs = || results.findings.iter().map(|it| &it.finding).filter(|it| !is_of_guard(it));
+    let is_refused = of_inputs().any(|it| it.severity == Severity::Error);
     // Nodes that are left out are the reason for most losses, and the next render would lose them.
-    let is_lost = |it: &PageFinding| {
-        it.rank() == 1 && it.node.is_some() && of_inputs.clone().any(|other| other.is_like(it))
+    let is_lost = |it: &Finding| {
+        it.severity == Severity::Warning
+            && it.node.is_some()
+            && of_inputs().any(|other| other.as_cause() == it.as_cause())
     };
     let findings = || entries.iter().map(|it| it.0).zip(1..);
-    let find = |is_it: &dyn Fn(&PageFinding) -> bool| findings().find(|(it, _)| is_it(it));
-    let is_losing = find(&|it| it.follows_from_nodes()).is_some();
-    let input = find(&|it| is_refused && it.rank() == 0 && !it.follows_from_nodes());
+    let find = |is_it: &dyn Fn(&Finding) -> bool| findings().find(|(it, _)| is_it(&it.finding));
+    let is_losing = find(&follows_from_nodes).is_some();
+    let input = find(&|it| is_refused && it.severity == Severity::Error && !follows_from_nodes(it));
     let cause = || find(&|it| is_losing && is_lost(it));
     let (finding, number) = input
         .or_else(cause)
-        .or_else(|| find(&|it| it.is_outdated_tree()))
-        .or_else(|| find(&|it| it.rank() < 2))?;
+        .or_else(|| find(&is_outdated_tree))
+        .or_else(|| find(&|it| it.severity != Severity::Notice))?;
     let id = (number <= SHOWN).then(|| format!("finding-{number}"));
     Some((id, finding))
 }
 
 /// Returns the findings of all commands, in their order.
-fn unique(documents: &PageDocuments) -> Vec<&PageFinding> {
-    let proved = match &documents.verification {
+fn unique<'d>(results: &'d MeshResults) -> Vec<&'d WrittenFinding> {
+    let proved = match &results.verification {
         Ok(verification) => &verification.findings,
         Err(refusal) => &refusal.findings,
     };
     let mut known = BTreeSet::new();
-    let mut findings: Vec<&PageFinding> = documents.findings.iter().chain(proved).collect();
-    findings.retain(|it| known.insert((&it.rule, &it.cluster, &it.node, &it.message)));
+    let mut findings: Vec<&WrittenFinding> = results.findings.iter().chain(proved).collect();
+    findings.retain(|WrittenFinding { finding, .. }| {
+        known.insert((finding.as_cause(), &finding.message))
+    });
     findings
-}
-
-/// Returns findings, with those that follow from another one. A finding that is more severe than its cause is listed by
-/// itself.
-fn entries<'d>(findings: &[&'d PageFinding]) -> Vec<RootFinding<'d>> {
-    let mut by_cause: BTreeMap<PageCause, &PageFinding> = BTreeMap::new();
-    for &finding in findings {
-        by_cause.entry(finding.as_cause()).or_insert(finding);
-    }
-    let mut consequences: BTreeMap<PageCause, Vec<&PageFinding>> = BTreeMap::new();
-    let mut first = Vec::new();
-    for &finding in findings {
-        let root = root(&by_cause, finding).as_cause();
-        if root == finding.as_cause() {
-            first.push(finding);
-        } else {
-            consequences.entry(root).or_default().push(finding);
-        }
-    }
-    let entries = first.into_iter();
-    entries.map(|it| (it, consequences.remove(&it.as_cause()).unwrap_or_default())).collect()
-}
-
-/// Returns the first cause of a finding, or itself.
-fn root<'d>(
-    by_cause: &BTreeMap<PageCause, &'d PageFinding>,
-    finding: &'d PageFinding,
-) -> &'d PageFinding {
-    let mut passed = BTreeSet::from([finding.as_cause()]);
-    let mut root = finding;
-    while let Some(cause) = root.cause.as_ref().and_then(|it| by_cause.get(it)) {
-        if finding.rank() < cause.rank() || !passed.insert(cause.as_cause()) {
-            break;
-        }
-        root = cause;
-    }
-    root
 }
 
 impl<'d> FindingBundle<'d> {
@@ -258,18 +215,19 @@ impl<'d> FindingBundle<'d> {
 
 impl<'d> FindingView<'d> {
     fn new(number: usize, (finding, consequences): &RootFinding<'d>) -> Self {
-        let shown = consequences
-            .iter()
-            .take(CONSEQUENCES)
-            .map(|it| Consequence { subject: it.subject(), message: &it.message });
+        let shown =
+            consequences.iter().take(CONSEQUENCES).map(|WrittenFinding { finding: it, .. }| {
+                Consequence { subject: it.subject(), message: it.message.shown() }
+            });
+        let WrittenFinding { finding, places } = finding;
         Self {
             number,
-            rule: &finding.rule,
+            rule: finding.rule.name(),
             subject: finding.subject(),
             cluster: finding.cluster.as_deref(),
-            message: &finding.message,
+            message: finding.message.shown(),
             help: finding.help.as_deref(),
-            places: finding.places.get(..PLACES).unwrap_or(&finding.places),
+            places: places.get(..PLACES).unwrap_or(places),
             consequences: shown.collect(),
             more_consequences: consequences.len().saturating_sub(CONSEQUENCES),
         }
@@ -278,8 +236,8 @@ impl<'d> FindingView<'d> {
 
 /// The explanation of a rule.
 #[derive(Serialize)]
-pub(super) struct RuleNote<'d> {
-    name: &'d str,
+pub(super) struct RuleNote {
+    name: &'static str,
     sections: Vec<NoteSection>,
 }
 
@@ -295,13 +253,11 @@ struct NoteSection {
 const LEFT_OUT: &str = "Example";
 
 /// Returns the rules that found something.
-pub(super) fn rule_notes<'d>(findings: &FindingList<'d>) -> Vec<RuleNote<'d>> {
-    let notes = findings.rules.iter().map(|name| {
-        let rules = rules::find(name);
-        let sections = rules.into_iter().flat_map(|it| it.page().sections);
-        let sections = sections.filter(|it| it.title != LEFT_OUT);
+pub(super) fn rule_notes(findings: &FindingList) -> Vec<RuleNote> {
+    let notes = findings.rules.iter().map(|rule| {
+        let sections = rule.page().sections.into_iter().filter(|it| it.title != LEFT_OUT);
         RuleNote {
-            name,
+            name: rule.name(),
             sections: sections
                 .map(|it| NoteSection { title: it.title, text: blocks(it.text) })
                 .collect(),

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::command_documents::{PageEnded, PageHarm, PageUnexamined};
-use super::documents::PageDocuments;
+use super::mesh_results::MeshResults;
+use crate::results::outage::json::{WrittenEnded, WrittenHarm, WrittenUnexamined};
 use crate::text;
 
 /// The most losses, pairs of clusters of a loss, and parts that were not examined, that are shown.
@@ -15,7 +15,7 @@ const UNEXAMINED: usize = 50;
 #[derive(Serialize)]
 pub(super) struct Losses<'d> {
     /// The number of parts that were tried.
-    parts: u64,
+    parts: usize,
     /// Whether no path works, so that no loss can end one.
     is_moot: bool,
     harmful: usize,
@@ -39,7 +39,7 @@ struct LossView<'d> {
     word: String,
     kind: &'static str,
     paths: u64,
-    ended: &'d [PageEnded],
+    ended: &'d [WrittenEnded],
     more: usize,
     /// The clusters that it is about.
     clusters: Vec<&'d str>,
@@ -47,13 +47,13 @@ struct LossView<'d> {
 
 impl<'d> Losses<'d> {
     /// Returns the losses; none without a proof.
-    pub(super) fn new(documents: &'d PageDocuments) -> Option<Self> {
-        let total = documents.verification.as_ref().ok()?.total;
-        let survey = &documents.outage.as_ref().ok()?.single;
+    pub(super) fn new(results: &'d MeshResults<'d>) -> Option<Self> {
+        let total = results.verification.as_ref().ok()?.total;
+        let survey = results.outage.as_ref()?.single.as_ref()?;
         let unexamined = &survey.not_examined;
         Some(Self {
             parts: survey.parts,
-            is_moot: 0 < total.declared && total.working + total.assumed == 0,
+            is_moot: 0 < total.promised && total.kept + total.assumed == 0,
             harmful: survey.harmful.len(),
             shown: survey.harmful.iter().take(SHOWN).map(LossView::new).collect(),
             unexamined: unexamined.iter().take(UNEXAMINED).map(UnexaminedLoss::new).collect(),
@@ -63,23 +63,13 @@ impl<'d> Losses<'d> {
 }
 
 impl<'d> UnexaminedLoss<'d> {
-    fn new(unexamined: &'d PageUnexamined) -> Self {
-        Self {
-            part: &unexamined.part,
-            reason: match unexamined.reason.as_str() {
-                "granularity" => "without it, the granularity of the cluster is uncertain",
-                "numbering" => {
-                    "the snapshot does not show which WireGuard addresses Kilo would assign"
-                }
-                "steps" => "the proof takes too many steps",
-                other => other,
-            },
-        }
+    fn new(unexamined: &'d WrittenUnexamined) -> Self {
+        Self { part: &unexamined.part, reason: unexamined.reason.phrase() }
     }
 }
 
 impl<'d> LossView<'d> {
-    fn new(harm: &'d PageHarm) -> Self {
+    fn new(harm: &'d WrittenHarm) -> Self {
         // As `clustermesh outage` writes them.
         // The name of a cluster has neither sign; a location may have both.
         let end = harm.part.find(['/', ':']).unwrap_or(harm.part.len());

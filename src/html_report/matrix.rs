@@ -9,26 +9,16 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::command_documents::{PagePairing, PageTally};
-use super::documents::{PageDocuments, PageIds};
+use super::mesh_results::{MeshResults, PageIds};
+use crate::proof::verify::{ClassPair, Tally};
+use crate::results::verify::CLASSES;
+use crate::results::verify::json::WrittenPairing;
 
 /// The most clusters of a table.
 const TABLE: usize = 12;
 
 /// The most clusters of a picture in which they have names.
 const NAMED: usize = 60;
-
-/// The classes, in the order in which they are offered.
-const CLASSES: [(&str, &str); 8] = [
-    ("pod", "pod"),
-    ("pod", "service"),
-    ("pod", "network"),
-    ("pod", "node"),
-    ("node", "pod"),
-    ("node", "node"),
-    ("node", "service"),
-    ("node", "network"),
-];
 
 /// The matrix.
 #[derive(Serialize)]
@@ -81,31 +71,31 @@ struct MatrixLine {
 /// The inputs of the matrix.
 struct MatrixSource<'d> {
     clusters: Vec<&'d str>,
-    pairings: BTreeMap<(&'d str, &'d str), &'d PagePairing>,
+    pairings: BTreeMap<(&'d str, &'d str), &'d WrittenPairing>,
     unread: BTreeSet<(&'d str, &'d str)>,
     ids: &'d PageIds,
 }
 
 impl<'d> PathMatrix<'d> {
     /// Returns the matrix of all clusters; none without a proof.
-    pub(super) fn new(documents: &'d PageDocuments, ids: &'d PageIds) -> Option<Self> {
-        let verification = documents.verification.as_ref().ok()?;
+    pub(super) fn new(results: &'d MeshResults<'d>, ids: &'d PageIds) -> Option<Self> {
+        let verification = results.verification.as_ref().ok()?;
         let pairings = verification.pairings.iter();
-        let clusters = documents.cluster_names();
+        let clusters = results.cluster_names();
         let source = MatrixSource {
             pairings: pairings.map(|it| ((it.from.as_str(), it.to.as_str()), it)).collect(),
-            unread: unread(documents),
+            unread: unread(results),
             clusters,
             ids,
         };
-        let used: BTreeSet<(&str, &str)> = verification
+        let used: BTreeSet<ClassPair> = verification
             .pairings
             .iter()
             .flat_map(|it| &it.classes)
-            .filter(|it| 0 < it.tally.declared)
-            .map(|it| (it.from.as_str(), it.to.as_str()))
+            .filter(|it| 0 < it.tally.promised)
+            .map(|it| (it.from, it.to))
             .collect();
-        let of_pairs = verification.pairings.iter().flat_map(PagePairing::states);
+        let of_pairs = verification.pairings.iter().flat_map(WrittenPairing::states);
         let of_unread = source.unread.iter().map(|_| PathState::Unread);
         let states = of_pairs.chain(of_unread).collect();
         let classes = CLASSES.into_iter().filter(|it| used.contains(it));
@@ -124,9 +114,9 @@ impl<'d> PathMatrix<'d> {
 }
 
 /// Returns the linked pairs of which a cluster has no snapshot, in both directions.
-fn unread(documents: &PageDocuments) -> BTreeSet<(&str, &str)> {
-    let unread: BTreeSet<&str> = documents.unread().map(|it| it.name.as_str()).collect();
-    let links = documents.graph.iter().flat_map(|it| &it.links);
+fn unread<'d>(results: &'d MeshResults) -> BTreeSet<(&'d str, &'d str)> {
+    let unread: BTreeSet<&str> = results.unread().map(|it| it.name.as_str()).collect();
+    let links = results.graph.iter().flat_map(|it| &it.links);
     let pairs = links.flat_map(|it| {
         let [left, right] = &it.clusters;
         [(left.as_str(), right.as_str()), (right, left)]
@@ -135,7 +125,7 @@ fn unread(documents: &PageDocuments) -> BTreeSet<(&str, &str)> {
 }
 
 impl<'d> MatrixSource<'d> {
-    fn layer(&self, classes: Option<(&str, &str)>) -> MatrixLayer<'d> {
+    fn layer(&self, classes: Option<ClassPair>) -> MatrixLayer<'d> {
         let rows = self.clusters.iter().map(|from| MatrixRow {
             from,
             cells: self.clusters.iter().map(|to| self.cell(from, to, classes)).collect(),
@@ -150,13 +140,13 @@ impl<'d> MatrixSource<'d> {
         }
     }
 
-    fn cell(&self, from: &'d str, to: &'d str, classes: Option<(&str, &str)>) -> MatrixCell<'d> {
+    fn cell(&self, from: &'d str, to: &'d str, classes: Option<ClassPair>) -> MatrixCell<'d> {
         let pairing = self.pairings.get(&(from, to)).copied();
         let tally = pairing.and_then(|it| match classes {
             None => Some(it.total()),
             Some(classes) => {
                 let mut tallies = it.classes.iter();
-                let of = tallies.find(|it| (it.from.as_str(), it.to.as_str()) == classes);
+                let of = tallies.find(|it| (it.from, it.to) == classes);
                 of.map(|it| it.tally)
             }
         });
@@ -172,8 +162,8 @@ impl<'d> MatrixSource<'d> {
             words: state.words(),
             to,
             counts: tally
-                .filter(|it| 0 < it.declared)
-                .map(|it| (it.working + it.assumed, it.declared)),
+                .filter(|it| 0 < it.promised)
+                .map(|it| (it.kept + it.assumed, it.promised)),
             href: self.ids.pair(from, to),
             is_same: from == to,
         }
@@ -239,10 +229,10 @@ impl PathState {
     ];
 
     /// Returns the state of paths.
-    pub(super) fn of(tally: PageTally, is_linked: bool) -> Self {
-        let held = tally.working + tally.assumed;
-        match tally.declared {
-            0 if 0 < tally.undeclared_working && !is_linked => Self::Undeclared,
+    pub(super) fn of(tally: Tally, is_linked: bool) -> Self {
+        let held = tally.kept + tally.assumed;
+        match tally.promised {
+            0 if 0 < tally.reached && !is_linked => Self::Undeclared,
             0 => Self::Unlinked,
             _ if held == 0 => Self::Fails,
             declared if held < declared => Self::Partly,
@@ -288,28 +278,12 @@ impl PathState {
     }
 }
 
-impl PageTally {
-    /// Returns the sum of two numbers of paths.
-    fn plus(self, other: Self) -> Self {
-        Self {
-            declared: self.declared + other.declared,
-            working: self.working + other.working,
-            assumed: self.assumed + other.assumed,
-            undeclared_working: self.undeclared_working + other.undeclared_working,
-        }
-    }
-
-    /// Returns the number of declared paths that fail.
-    pub(super) fn failing(self) -> u64 {
-        self.declared.saturating_sub(self.working + self.assumed)
-    }
-}
-
-impl PagePairing {
+impl WrittenPairing {
     /// Returns all its paths.
-    pub(super) fn total(&self) -> PageTally {
-        let classes = self.classes.iter().map(|it| it.tally);
-        classes.fold(PageTally::default(), PageTally::plus)
+    pub(super) fn total(&self) -> Tally {
+        let mut total = Tally::default();
+        self.classes.iter().for_each(|it| total += it.tally);
+        total
     }
 
     /// Returns the states of all its paths, and of those of each class.

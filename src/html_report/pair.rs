@@ -4,11 +4,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::Value;
 
-use super::command_documents::{PageAssumption, PageFailure, PagePairing, PageTally};
-use super::documents::{PageDocuments, PageIds};
 use super::matrix::PathState;
+use super::mesh_results::{MeshResults, PageIds};
+use crate::mesh::AddressClass;
+use crate::proof::verify::Tally;
+use crate::results::trace::TraceResult;
+use crate::results::verify::json::{WrittenAssumption, WrittenFailure, WrittenPairing};
 use crate::text;
 
 /// The most pairs that are shown. The matrix shows all.
@@ -26,9 +28,9 @@ pub(super) struct PairView<'d> {
     state: PathState,
     sign: &'static str,
     words: &'static str,
-    total: PageTally,
+    total: Tally,
     failing: u64,
-    classes: Vec<PairClass<'d>>,
+    classes: Vec<PairClass>,
     failures: Vec<FailureView<'d>>,
     more_failures: usize,
     assumptions: Vec<AssumptionView<'d>>,
@@ -43,12 +45,12 @@ pub(super) struct PairList<'d> {
 
 /// The paths of a class.
 #[derive(Serialize)]
-struct PairClass<'d> {
-    from: &'d str,
-    to: &'d str,
+struct PairClass {
+    from: AddressClass,
+    to: AddressClass,
     state: PathState,
     sign: &'static str,
-    tally: PageTally,
+    tally: Tally,
 }
 
 /// Paths that fail for one cause.
@@ -59,7 +61,7 @@ struct FailureView<'d> {
     /// The command that follows its smallest packet.
     command: String,
     /// The smallest packet, if this pair has it.
-    trace: Option<&'d Value>,
+    trace: Option<&'d TraceResult<'d>>,
     /// The message about that packet, and the remedy.
     message: Option<&'d str>,
     help: Option<&'d str>,
@@ -79,11 +81,11 @@ struct AssumptionView<'d> {
 type ByPair<'d, T> = BTreeMap<(&'d str, &'d str), Vec<T>>;
 
 /// Returns the pairs of clusters with something to look at, the worst first.
-pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &mut PageIds) -> PairList<'d> {
-    let Ok(verification) = &documents.verification else {
+pub(super) fn all<'d>(results: &'d MeshResults<'d>, ids: &mut PageIds) -> PairList<'d> {
+    let Ok(verification) = &results.verification else {
         return PairList { shown: Vec::new(), more: 0 };
     };
-    let mut pairings: Vec<&PagePairing> = verification.pairings.iter().collect();
+    let mut pairings: Vec<&WrittenPairing> = verification.pairings.iter().collect();
     pairings.retain(|it| it.state().is_trouble());
     pairings.sort_by_key(|it| (it.state(), Reverse(it.total().failing())));
     let more = pairings.len().saturating_sub(SHOWN);
@@ -98,7 +100,12 @@ pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &mut PageIds) -> PairLi
         let pair = (it.from.as_str(), it.to.as_str());
         let failures = failures.get(&pair).into_iter().flatten();
         let failures = failures.map(|(number, failure)| {
-            FailureView::new(failure, documents.traces.get(*number), pair, ids)
+            FailureView::new(
+                failure,
+                results.traces.get(*number).and_then(Option::as_ref),
+                pair,
+                ids,
+            )
         });
         let mut failures: Vec<FailureView> = failures.collect();
         // Those of which the pair has the smallest packet.
@@ -130,12 +137,12 @@ fn by_pair<'d, T: Copy>(
 }
 
 impl<'d> PairView<'d> {
-    fn new(pairing: &'d PagePairing, ids: &PageIds) -> Self {
-        let PagePairing { from, to, .. } = pairing;
+    fn new(pairing: &'d WrittenPairing, ids: &PageIds) -> Self {
+        let WrittenPairing { from, to, .. } = pairing;
         let state = pairing.state();
         let classes = pairing.classes.iter().map(|it| {
             let state = PathState::of(it.tally, pairing.linked);
-            PairClass { from: &it.from, to: &it.to, state, sign: state.sign(), tally: it.tally }
+            PairClass { from: it.from, to: it.to, state, sign: state.sign(), tally: it.tally }
         });
         let total = pairing.total();
         Self {
@@ -157,45 +164,33 @@ impl<'d> PairView<'d> {
 
 impl<'d> FailureView<'d> {
     fn new(
-        failure: &'d PageFailure,
-        trace: Option<&'d Value>,
+        failure: &'d WrittenFailure,
+        trace: Option<&'d TraceResult<'d>>,
         pair: (&str, &str),
         ids: &PageIds,
     ) -> Self {
         let (from, to) = (failure.from.cluster.as_str(), failure.to.as_str());
         let is_here = (from, to) == pair;
-        let field = |name: &str| trace.and_then(|it| it.get(name)?.as_str());
         Self {
-            verdict: &failure.verdict,
+            verdict: failure.verdict,
             pairs: failure.pairs,
             command: format!(
                 "clustermesh trace {from}/{} {to}/{}",
                 failure.source, failure.destination
             ),
             trace: trace.filter(|_| is_here),
-            message: field("message"),
-            help: field("help"),
+            message: trace.map(TraceResult::message),
+            help: trace.and_then(|it| it.help.as_deref()),
             shown_at: ids.pair(from, to).filter(|_| !is_here).map(ToOwned::to_owned),
         }
     }
 }
 
 impl<'d> AssumptionView<'d> {
-    fn new(assumption: &'d PageAssumption) -> Self {
+    fn new(assumption: &'d WrittenAssumption) -> Self {
         let nodes = assumption.nodes.iter();
         Self {
-            words: match assumption.premise.as_str() {
-                "source" => "a network plugin keeps the addresses of pods on the nodes",
-                "pods" => "the pods of the nodes have addresses of their pod CIDRs",
-                "ipv4" => "the nodes have IPv4 addresses",
-                "ipv6" => "the nodes have IPv6 addresses",
-                "route" => "the nodes have a route to a range that they carry",
-                "endpoint" => {
-                    "an endpoint that is not the address of any node leads to the cluster"
-                }
-                "unencapsulated" => "Kilo does not encapsulate packets to the pods of the nodes",
-                other => other,
-            },
+            words: assumption.premise.words(),
             nodes: text::listed(nodes.map(|it| format!("{}/{}", it.cluster, it.node))),
             pairs: assumption.pairs,
         }

@@ -1,69 +1,137 @@
-use serde_json::{Value, json};
+use std::sync::Arc;
 
 use super::*;
+use crate::diagnostic::{Finding, Label, Rule, Severity};
+use crate::graph::{GraphCluster, GraphClusterKind, GraphLevel, GraphNode, GraphRange, GraphRole};
+use crate::mesh::{AddressClass, State};
+use crate::place::Place;
+use crate::proof::verify::Tally;
+use crate::results::findings::json::{WrittenFinding, written};
+use crate::results::trace::TraceResult;
+use crate::results::verify::json::{
+    WrittenClasses, WrittenFailure, WrittenNode, WrittenPairing, WrittenVerification,
+};
+use crate::rules;
+use crate::testing::NoTexts;
 
 /// A name that no gate accepts.
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'`\u{202e}";
 
-/// Returns a tally of paths.
-fn paths(declared: u64, working: u64) -> Value {
-    json!([{ "from": "pod", "to": "pod", "declared": declared, "working": working, "assumed": 0, "undeclaredWorking": 0 }])
+fn rule(name: &str) -> &'static Rule {
+    rules::find(name)[0]
 }
 
-fn cluster(name: &str, range: &str) -> Value {
-    json!({
-        "name": name, "kind": "cluster", "isHub": false, "isUnread": false, "meshes": ["prod"],
-        "ranges": [{ "range": range, "class": "pod" }], "gets": [],
-        "nodes": [{ "name": HOSTILE, "role": "leader", "location": "", "podCIDRs": ["10.1.0.0/24"] }],
-    })
+/// Returns paths between pods.
+fn paths(promised: u64, kept: u64) -> Vec<WrittenClasses> {
+    let tally = Tally { promised, kept, ..Tally::default() };
+    vec![WrittenClasses { from: AddressClass::Pod, to: AddressClass::Pod, tally }]
 }
 
-/// Returns the answers about clusters that are all linked, of which the first reaches no other.
-fn answers(names: &[&str]) -> MeshAnswers {
+/// Returns a cluster, whose texts are escaped as in every graph.
+fn cluster(name: &str, range: &str) -> GraphCluster {
+    GraphCluster {
+        name: escaped(name, SHOWN),
+        kind: GraphClusterKind::Cluster,
+        state: State::Joined,
+        is_hub: false,
+        is_unread: false,
+        meshes: vec!["prod".to_owned()],
+        granularity: None,
+        node_count: 1,
+        excluded_count: 0,
+        segment_count: 0,
+        ranges: vec![GraphRange { range: range.to_owned(), class: Some(AddressClass::Pod) }],
+        gets: Vec::new(),
+        segments: Vec::new(),
+        nodes: vec![GraphNode {
+            name: escaped(HOSTILE, SHOWN),
+            role: GraphRole::Leader,
+            location: String::new(),
+            pod_cidrs: vec!["10.1.0.0/24".to_owned()],
+            internal_ip: None,
+            reason: None,
+        }],
+    }
+}
+
+fn finding(rule: &'static Rule, severity: Severity, cluster: &str) -> Finding {
+    let place = Place::document(&Arc::from(HOSTILE), 0);
+    Finding {
+        severity,
+        cluster: Some(cluster.to_owned()),
+        labels: vec![Label { place, text: HOSTILE.to_owned() }],
+        help: Some("run `clustermesh render`".to_owned()),
+        ..Finding::new(rule, format!("about {HOSTILE}"))
+    }
+}
+
+/// Returns the reason for which a command has no result.
+fn no_result(message: &str) -> NoResult {
+    NoResult { message: message.to_owned(), ..NoResult::default() }
+}
+
+/// Returns the results about clusters that are all linked, of which the first reaches no other.
+fn results(names: &[&str]) -> MeshResults<'static> {
     let pairs = || {
         let pairs = names.iter().flat_map(|from| names.iter().map(move |to| (*from, *to)));
         pairs.filter(|(from, to)| from != to)
     };
     let works = |name: &str| u64::from(name != names[0]);
-    let pairings = pairs().map(|(from, to)| {
-        json!({ "from": from, "to": to, "linked": true, "classes": paths(1, works(from) * works(to)) })
+    let pairings = pairs().map(|(from, to)| WrittenPairing {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        linked: true,
+        classes: paths(1, works(from) * works(to)),
     });
     let between = pairs().filter(|(from, to)| works(from) * works(to) == 0);
-    let between: Vec<[&str; 2]> = between.map(|(from, to)| [from, to]).collect();
-    let failure = json!({
-        "verdict": "no-route", "from": { "cluster": names[0], "node": "n1" }, "source": "10.1.0.0",
-        "to": names[1], "destination": "10.2.0.0", "pairs": 2, "between": between,
-    });
-    let trace = json!({ "verdict": "no-route", "message": "no Peer contains 10.2.0.0", "there": {
-        "source": "10.1.0.0", "destination": "10.2.0.0", "ending": "no-route", "endsAt": HOSTILE, "steps": [],
-    }});
-    let finding = |rule: &str, severity: &str, cause: Value| {
-        json!({
-            "rule": rule, "severity": severity, "message": format!("about {HOSTILE}"), "cluster": names[0],
-            "cause": cause, "places": [{ "file": HOSTILE, "excerpt": HOSTILE }], "help": "run `clustermesh render`",
-        })
+    let between: Vec<[String; 2]> =
+        between.map(|(from, to)| [from, to].map(ToOwned::to_owned)).collect();
+    let (promised, failing) = (pairs().count() as u64, between.len() as u64);
+    let failure = WrittenFailure {
+        verdict: "no-route",
+        from: WrittenNode { cluster: names[0].to_owned(), node: "n1".to_owned() },
+        source: "10.1.0.0".parse().unwrap(),
+        to: names[1].to_owned(),
+        destination: "10.2.0.0".parse().unwrap(),
+        pairs: 2,
+        between,
     };
-    let cause = json!({ "rule": "no-route", "cluster": names[0] });
-    let findings =
-        [finding("unreached-pods", "notice", cause), finding("no-route", "error", Value::Null)];
-    let graph =
+    let trace = Finding::new(rule("no-route"), "no Peer contains 10.2.0.0");
+    let cause = finding(rule("no-route"), Severity::Error, names[0]);
+    let follows = finding(rule("unreached-pods"), Severity::Notice, names[0]);
+    let findings = [follows.with_cause(cause.as_cause()), cause];
+    let clusters =
         names.iter().zip(1..).map(|(name, number)| cluster(name, &format!("10.{number}.0.0/16")));
-    MeshAnswers {
-        validation: json!({ "kind": "Report", "findings": [] }).to_string(),
-        verification: Ok(json!({
-            "kind": "Verification", "holds": false,
-            "total": { "declared": pairs().count(), "working": pairs().count() - between.len(), "assumed": 0 },
-            "pairings": pairings.collect::<Vec<_>>(), "failures": [failure], "assumptions": [], "expectations": [],
-            "findings": findings,
-        })
-        .to_string()),
-        outage: Err("not tried".to_owned()),
-        capacity: Err(format!("no {HOSTILE}")),
-        graph: Ok(json!({ "kind": "Graph", "clusters": graph.collect::<Vec<_>>(), "links": [] })
-            .to_string()),
-        picture: None,
+    MeshResults {
+        findings: Vec::new(),
+        verification: Ok(WrittenVerification {
+            holds: false,
+            total: Tally { promised, kept: promised - failing, ..Tally::default() },
+            pairings: pairings.collect(),
+            failures: vec![failure],
+            assumptions: Vec::new(),
+            single_points: Vec::new(),
+            apart: Vec::new(),
+            without_node_addresses: Vec::new(),
+            undeclared: None,
+            unallowed: Vec::new(),
+            unowned: Vec::new(),
+            expectations: Vec::new(),
+            services: Vec::new(),
+            hostile: Vec::new(),
+            findings: findings.iter().map(|it| written(it, &NoTexts)).collect(),
+            joining: None,
+            waiting: Vec::new(),
+        }),
+        outage: None,
+        capacity: Err(no_result(&format!("no {HOSTILE}"))),
+        graph: Ok(MeshGraph {
+            level: GraphLevel::Nodes,
+            clusters: clusters.collect(),
+            links: Vec::new(),
+        }),
         difference: None,
-        traces: trace.to_string(),
+        traces: vec![Some(TraceResult::unsent(&NoTexts, trace))],
     }
 }
 
@@ -76,7 +144,7 @@ fn values<'p>(page: &'p str, attribute: &str) -> Vec<&'p str> {
 
 #[test]
 fn nothing_foreign_gets_out_of_its_place() {
-    let page = page(&answers(&[HOSTILE, "a-b", "c", "a", "b-c"])).unwrap();
+    let page = page(&results(&[HOSTILE, "a-b", "c", "a", "b-c"])).unwrap();
     assert!(!page.contains("<img") && !page.contains('\u{202e}'));
     assert_eq!(page.matches("<script>").count(), 1);
     assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;&quot;&#x27;`\\u{202e}"));
@@ -84,15 +152,12 @@ fn nothing_foreign_gets_out_of_its_place() {
 
 #[test]
 fn every_id_is_there_once_and_every_link_leads_to_one() {
-    let mut answers = answers(&["a-b", "c", "a", "b-c"]);
+    let mut results = results(&["a-b", "c", "a", "b-c"]);
     // Both pairs would have the id `pair-a-b-c`.
-    let text = answers.verification.unwrap();
-    let mut proof: Value = serde_json::from_str(&text).unwrap();
-    for pairing in proof["pairings"].as_array_mut().unwrap() {
-        pairing["classes"] = paths(2, 1);
+    for pairing in results.verification.iter_mut().flat_map(|it| &mut it.pairings) {
+        pairing.classes = paths(2, 1);
     }
-    answers.verification = Ok(proof.to_string());
-    let page = page(&answers).unwrap();
+    let page = page(&results).unwrap();
     let mut ids = values(&page, "id");
     let count = ids.len();
     ids.sort_unstable();
@@ -106,7 +171,7 @@ fn every_id_is_there_once_and_every_link_leads_to_one() {
 
 #[test]
 fn the_cause_comes_first_and_its_consequences_are_folded() {
-    let page = page(&answers(&["east", "west", "south"])).unwrap();
+    let page = page(&results(&["east", "west", "south"])).unwrap();
     assert_eq!(page.matches("<article").count(), 1);
     assert!(page.contains("1 more findings follow from it"));
     assert!(page.contains("<code class=\"command\">clustermesh render</code>"));
@@ -118,7 +183,7 @@ fn the_cause_comes_first_and_its_consequences_are_folded() {
 fn many_clusters_are_a_picture() {
     let names: Vec<String> = (1..=13).map(|it| format!("c{it}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let page = page(&answers(&names)).unwrap();
+    let page = page(&results(&names)).unwrap();
     assert!(page.contains("data-names=\"c1 c2 c3"));
     // The first cluster reaches no other, and no other reaches it.
     assert!(page.contains("<path class=\"m fails\" d=\"M1 0.5h12M0 1.5h1M0 2.5h1"));
@@ -127,18 +192,21 @@ fn many_clusters_are_a_picture() {
 
 #[test]
 fn a_command_without_a_result_is_explained() {
-    let mistakes = json!({ "kind": "Report", "findings": [
-        { "rule": "unused-snapshot", "severity": "warning", "message": "unused", "places": [] },
-        { "rule": "invalid-value", "severity": "error", "message": "`wireguardPort` must be a number", "places": [] },
-    ]})
-    .to_string();
-    let mut answers = answers(&["east", "west"]);
-    answers.validation = mistakes.clone();
-    answers.verification = Ok(mistakes.clone());
-    answers.capacity = Ok(mistakes.clone());
-    answers.graph = Ok(mistakes);
-    answers.difference = Some(Err("unknown revision".to_owned()));
-    let page = page(&answers).unwrap();
+    let mistakes = [
+        Finding::new(rule("unused-snapshot"), "unused"),
+        Finding::new(rule("invalid-value"), "`wireguardPort` must be a number"),
+    ];
+    let mistakes: Vec<WrittenFinding> = mistakes.iter().map(|it| written(it, &NoTexts)).collect();
+    let refusal = NoResult::from(mistakes.clone());
+    let results = MeshResults {
+        findings: mistakes,
+        verification: Err(refusal.clone()),
+        capacity: Err(refusal.clone()),
+        graph: Err(refusal),
+        difference: Some(Err(no_result("unknown revision"))),
+        ..results(&["east", "west"])
+    };
+    let page = page(&results).unwrap();
     assert!(page.contains("class=\"verdict bad\""));
     assert!(page.contains("Nothing could be proved: <code>wireguardPort</code> must be a number."));
     assert!(page.contains("<code>render</code> is refused because of 1 error"));
@@ -147,16 +215,8 @@ fn a_command_without_a_result_is_explained() {
 }
 
 #[test]
-fn a_document_of_another_form_is_an_error() {
-    let mut answers = answers(&["east", "west"]);
-    answers.graph = Ok(json!({ "kind": "Graph" }).to_string());
-    let error = page(&answers).unwrap_err();
-    assert_eq!(error.to_string(), "cannot read the document of `clustermesh graph`");
-}
-
-#[test]
 fn free_ranges_are_those_that_no_cluster_declares() {
-    let page = page(&answers(&["east", "west"])).unwrap();
+    let page = page(&results(&["east", "west"])).unwrap();
     let free = page.split_once("id=\"free-ranges\"").unwrap().1;
     let free = free.split_once("</table>").unwrap().0;
     let codes = free.split("<code>").skip(1);

@@ -4,12 +4,16 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::command_documents::{PageDifference, PageFinding, PagePlace, PageVerification};
 use super::cut_off::CutOffCluster;
-use super::documents::PageDocuments;
-use super::finding_list::FindingList;
+use super::finding_list::{self, FindingList};
+use super::mesh_results::MeshResults;
+use crate::changes::Grade;
+use crate::diagnostic::Severity;
 use crate::diagnostic::mistake::MISSING_SNAPSHOT;
 use crate::proof::rule::OUTDATED_TREE;
+use crate::results::diff::json::form::WrittenDiff;
+use crate::results::findings::json::WrittenPlace;
+use crate::results::verify::json::WrittenVerification;
 use crate::text;
 
 /// The verdict.
@@ -45,24 +49,24 @@ struct FirstStep<'d> {
     subject: Option<String>,
     message: &'d str,
     help: Option<&'d str>,
-    place: Option<&'d PagePlace>,
+    place: Option<&'d WrittenPlace>,
     href: Option<String>,
 }
 
 impl<'d> Verdict<'d> {
-    /// Judges all documents.
+    /// Judges all results.
     pub(super) fn new(
-        documents: &'d PageDocuments,
+        results: &'d MeshResults<'d>,
         findings: &'d FindingList<'d>,
         cut_off: &'d [CutOffCluster],
     ) -> Self {
-        let level = level(documents, findings, cut_off);
+        let level = level(results, findings, cut_off);
         let (word, sign) = match level {
             VerdictLevel::Good => ("Works", "✓"),
             VerdictLevel::Attention => ("Needs attention", "!"),
             VerdictLevel::Unknown => ("Not all of it can be checked", "?"),
             VerdictLevel::Bad
-                if paths_fail(documents) || cut_off.iter().any(CutOffCluster::is_fault) =>
+                if paths_fail(results) || cut_off.iter().any(CutOffCluster::is_fault) =>
             {
                 ("Broken", "✗")
             }
@@ -72,32 +76,28 @@ impl<'d> Verdict<'d> {
             level,
             word,
             sign,
-            sentence: sentence(documents),
-            points: points(documents, findings, cut_off),
-            first: FirstStep::new(documents, findings, cut_off),
+            sentence: sentence(results),
+            points: points(results, findings, cut_off),
+            first: FirstStep::new(results, findings, cut_off),
         }
     }
 }
 
-fn level(
-    documents: &PageDocuments,
-    findings: &FindingList,
-    cut_off: &[CutOffCluster],
-) -> VerdictLevel {
-    let unread = documents.unread().count();
-    let missing = findings.count_of(MISSING_SNAPSHOT.name());
-    let holds = documents.verification.as_ref().is_ok_and(|it| it.holds);
-    let is_bad = missing < findings.count("error")
-        || paths_fail(documents)
+fn level(results: &MeshResults, findings: &FindingList, cut_off: &[CutOffCluster]) -> VerdictLevel {
+    let unread = results.unread().count();
+    let missing = findings.count_of(&MISSING_SNAPSHOT);
+    let holds = results.verification.as_ref().is_ok_and(|it| it.holds);
+    let is_bad = missing < findings.count(Severity::Error)
+        || paths_fail(results)
         || cut_off.iter().any(CutOffCluster::is_fault);
     if is_bad || (!holds && unread == 0) {
         VerdictLevel::Bad
     } else if 0 < unread {
         VerdictLevel::Unknown
-    } else if 0 < findings.count("warning")
+    } else if 0 < findings.count(Severity::Warning)
         || !cut_off.is_empty()
-        || !documents.refusals().is_empty()
-        || disturbing(documents).is_some()
+        || !results.refusals().is_empty()
+        || disturbing(results).is_some()
     {
         VerdictLevel::Attention
     } else {
@@ -106,26 +106,26 @@ fn level(
 }
 
 /// Returns whether a declared path fails.
-fn paths_fail(documents: &PageDocuments) -> bool {
-    let verification = documents.verification.as_ref();
-    verification.is_ok_and(|it| it.total.working + it.total.assumed < it.total.declared)
+fn paths_fail(results: &MeshResults) -> bool {
+    let verification = results.verification.as_ref();
+    verification.is_ok_and(|it| it.total.fails())
 }
 
 /// Returns what was proved.
-fn sentence(documents: &PageDocuments) -> String {
-    let verification = match &documents.verification {
+fn sentence(results: &MeshResults) -> String {
+    let verification = match &results.verification {
         Ok(verification) => verification,
         Err(refusal) => return format!("Nothing could be proved: {}.", refusal.message),
     };
     let total = verification.total;
     let with_paths = verification.pairings.iter();
-    let with_paths = with_paths.filter(|it| it.linked && 0 < it.total().declared);
+    let with_paths = with_paths.filter(|it| it.linked && 0 < it.total().promised);
     let with_paths: BTreeSet<&String> = with_paths.flat_map(|it| [&it.from, &it.to]).collect();
     let between = match with_paths.len() {
         0 => String::new(),
         number => format!(" between {}", text::count(number, "cluster")),
     };
-    match (total.declared, total.working, total.assumed) {
+    match (total.promised, total.kept, total.assumed) {
         (0, ..) => format!("There are no declared paths{between} to check."),
         (1, 1, _) => format!("The declared path{between} works in both directions."),
         (declared, working, 0) if declared == working => {
@@ -145,14 +145,10 @@ fn sentence(documents: &PageDocuments) -> String {
 }
 
 /// Returns what else matters, the worst first.
-fn points(
-    documents: &PageDocuments,
-    findings: &FindingList,
-    cut_off: &[CutOffCluster],
-) -> Vec<String> {
+fn points(results: &MeshResults, findings: &FindingList, cut_off: &[CutOffCluster]) -> Vec<String> {
     let mut points = Vec::new();
-    let refused = documents.findings.iter().filter(|it| it.rank() == 0).count();
-    let errors = findings.count("error");
+    let refused = results.errors();
+    let errors = findings.count(Severity::Error);
     if 0 < refused {
         let of = if refused < errors {
             format!("{refused} of the {errors} errors")
@@ -168,35 +164,33 @@ fn points(
         let verb = if isolated == 1 { "is" } else { "are" };
         points.push(format!("{} {verb} cut off", text::count(isolated, "cluster")));
     }
-    let unread = documents.unread().count();
+    let unread = results.unread().count();
     if 0 < unread {
         let has = if unread == 1 { "has" } else { "have" };
         let clusters = text::count(unread, "cluster");
         points.push(format!("{clusters} {has} no usable snapshot and cannot be checked"));
     }
-    if let Ok(verification) = &documents.verification {
+    if let Ok(verification) = &results.verification {
         points.extend(of_proof(verification));
     }
-    if let Some(change) = disturbing(documents) {
-        let PageDifference { against, grade, .. } = change;
-        points.push(format!("grade of the change since `{against}`: {grade}"));
+    if let Some(change) = disturbing(results) {
+        let WrittenDiff { against, grade, .. } = change;
+        points.push(format!("grade of the change since `{against}`: {}", grade.name()));
     }
-    let warnings = findings.count("warning");
+    let warnings = findings.count(Severity::Warning);
     if 0 < warnings {
         points.push(text::count(warnings, "warning"));
     }
     points
 }
 
-fn of_proof(verification: &PageVerification) -> impl Iterator<Item = String> {
-    let is_outdated = |it: &PageFinding| it.rule == OUTDATED_TREE.name();
-    let outdated = verification.findings.iter().any(is_outdated).then(|| {
+fn of_proof(verification: &WrittenVerification) -> impl Iterator<Item = String> {
+    let mut rules = verification.findings.iter().map(|it| it.finding.rule);
+    let outdated = rules.any(|it| it == &OUTDATED_TREE).then(|| {
         "the rendered Peers are outdated: this page is about the rendered files, not about what `clustermesh render` would write".to_owned()
     });
     let expectations = &verification.expectations;
-    let is_met = |it: &&serde_json::Value| it.get("holds") == Some(&true.into());
-    let met = expectations.iter().filter(is_met).count();
-    let broken = expectations.len() - met;
+    let broken = expectations.iter().filter(|it| !it.holds).count();
     let expectations = (0 < broken).then(|| {
         let all = text::count(expectations.len(), "expectation");
         let verb = if broken == 1 { "is" } else { "are" };
@@ -209,29 +203,31 @@ impl<'d> FirstStep<'d> {
     /// Returns what to do about the worst finding, or about a change that disturbs the network; nothing if there are only
     /// notices.
     fn new(
-        documents: &'d PageDocuments,
+        results: &'d MeshResults<'d>,
         findings: &'d FindingList<'d>,
         cut_off: &'d [CutOffCluster],
     ) -> Option<Self> {
-        let worst = findings.worst().map(|(id, finding)| {
+        let worst = findings.worst().map(|(id, written)| {
+            let finding = &written.finding;
             let is_about = |it: &CutOffCluster| finding.cluster.as_deref() == Some(it.name);
             let is_cause = |it: &&CutOffCluster| {
-                it.is_empty() && (is_about(it) || !it.is_unknown && finding.follows_from_nodes())
+                it.is_empty()
+                    && (is_about(it) || !it.is_unknown && finding_list::follows_from_nodes(finding))
             };
             let cause = cut_off.iter().find(is_cause);
             let step = Self {
                 subject: cause.map_or_else(|| finding.subject(), |it| Some(it.name.to_owned())),
-                message: cause.map_or(&finding.message, |it| &it.reason),
+                message: cause.map_or(finding.message.shown(), |it| &it.reason),
                 help: cause.map_or(finding.help.as_deref(), |it| it.help.as_deref()),
-                place: finding.places.first().filter(|_| cause.is_none()),
+                place: written.places.first().filter(|_| cause.is_none()),
                 href: match cause {
                     Some(_) => Some("cut-off".to_owned()),
                     None => id,
                 },
             };
-            (finding.rank(), step)
+            (finding.severity, step)
         });
-        let refused = documents.verification.as_ref().err().map(|it| Self {
+        let refused = results.verification.as_ref().err().map(|it| Self {
             subject: None,
             message: &it.message,
             help: it.help.as_deref(),
@@ -239,7 +235,9 @@ impl<'d> FirstStep<'d> {
             href: None,
         });
         match (worst, refused) {
-            (Some((0, step)), _) | (_, Some(step)) | (Some((_, step)), None) => Some(step),
+            (Some((Severity::Error, step)), _) | (_, Some(step)) | (Some((_, step)), None) => {
+                Some(step)
+            }
             (None, None) => {
                 let cut_off = cut_off.first().map(|it| Self {
                     subject: Some(it.name.to_owned()),
@@ -248,7 +246,7 @@ impl<'d> FirstStep<'d> {
                     place: None,
                     href: Some("cut-off".to_owned()),
                 });
-                cut_off.or_else(|| Self::of_change(documents))
+                cut_off.or_else(|| Self::of_change(results))
             }
         }
     }
@@ -256,7 +254,7 @@ impl<'d> FirstStep<'d> {
 
 impl<'d> FirstStep<'d> {
     /// Returns what to do about a change that disturbs the network, or that cannot be shown.
-    fn of_change(documents: &'d PageDocuments) -> Option<Self> {
+    fn of_change(results: &'d MeshResults<'d>) -> Option<Self> {
         let step = |message, help| Self {
             subject: None,
             message,
@@ -264,17 +262,16 @@ impl<'d> FirstStep<'d> {
             place: None,
             href: Some("change".to_owned()),
         };
-        if let Some(Err(refusal)) = &documents.difference {
+        if let Some(Err(refusal)) = &results.difference {
             return Some(step(&refusal.message, refusal.help.as_deref()));
         }
         let message = "Read what this change does, then decide whether to merge it.";
-        disturbing(documents).map(|_| step(message, None))
+        disturbing(results).map(|_| step(message, None))
     }
 }
 
 /// Returns a change that takes or interrupts paths.
-fn disturbing(documents: &PageDocuments) -> Option<&PageDifference> {
-    let difference = documents.difference.as_ref()?.as_ref().ok()?;
-    let is_harmless = ["none", "additive", "cleanup"].contains(&difference.grade.as_str());
-    Some(difference).filter(|_| !is_harmless)
+fn disturbing<'d>(results: &'d MeshResults) -> Option<&'d WrittenDiff<'d>> {
+    let difference = results.difference.as_ref()?.as_ref().ok()?;
+    Some(difference).filter(|it| Grade::Cleanup < it.grade)
 }

@@ -23,13 +23,20 @@ pub enum AddressClass {
     Network,
 }
 
-impl fmt::Display for AddressClass {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str(match self {
+impl AddressClass {
+    /// Returns its name, as people and programs write it.
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Pod => "pod",
             Self::Node => "node",
             Self::Service => "service",
             Self::Network => "network",
-        })
+        }
+    }
+}
+
+impl fmt::Display for AddressClass {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(self.name())
     }
 }

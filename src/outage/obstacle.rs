@@ -1,12 +1,18 @@
 //! Obstacles: reasons why an outage is not examined.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// The reason why it is not known what an outage does.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[schemars(rename = "Obstacle")]
+#[serde(rename_all = "lowercase")]
 pub enum OutageObstacle {
-    /// The nodes of a cluster report different granularities, and those that are left do not have the majority that
-    /// all of them have.
+    // They report different granularities, and those that are left do not have the majority that all of them have.
+    /// Without these nodes, the granularity of the cluster is uncertain.
     Granularity,
-    /// It is not known how Kilo numbers the WireGuard addresses of a cluster, and paths may depend on them.
+    // Paths may depend on them.
+    /// The snapshot does not show how Kilo numbers the WireGuard addresses of the cluster.
     Numbering,
     /// The proof takes too many steps.
     Steps,

@@ -6,6 +6,7 @@ use crate::changes::{
 use crate::config::Config;
 use crate::kilo::node::annotation;
 use crate::mesh::Mesh;
+use crate::report::json::JsonDocument;
 use crate::report::page::PageForm;
 use crate::report::style::plain;
 use crate::report::width::Width;
@@ -16,15 +17,14 @@ use crate::results::source_texts::SourceTexts;
 use crate::rules::Finding;
 use crate::text::count;
 
-mod alike;
+pub mod alike;
 mod graph;
 mod human;
-mod json;
+pub mod json;
 mod markdown;
 mod remedy;
 mod wording;
 
-pub use json::WrittenDiff;
 pub use wording::counts;
 
 /// Differences, and what they are about.
@@ -60,7 +60,7 @@ impl ResultForms for Compared<'_> {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        json::text(self)
+        JsonDocument::of(json::written(self)).text()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::diagnostic::{Finding, FindingCause};
 use crate::report::width::Width;
 
 pub mod concise;
-mod entry;
+pub mod entry;
 mod excerpt;
 mod fingerprint;
 mod github;

@@ -9,6 +9,7 @@ use crate::outage::{FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, Su
 use crate::packet::messages;
 use crate::proof::reach::AddressBlock;
 use crate::proof::verify::Tally;
+use crate::report::json::JsonDocument;
 use crate::report::markdown::prose;
 use crate::report::page::PageForm;
 use crate::report::table::TextTable;
@@ -19,9 +20,7 @@ use crate::text;
 
 use crate::results::verify::declared_paths;
 
-mod json;
-
-pub use json::WrittenOutage;
+pub mod json;
 
 /// The number of parts and of pairs of clusters that are shown.
 const SHOWN: usize = 30;
@@ -76,7 +75,7 @@ impl ResultForms for LossProof<'_, '_> {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        json::text(self)
+        JsonDocument::of(json::written(self)).text()
     }
 }
 

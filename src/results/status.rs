@@ -31,7 +31,7 @@ pub struct StatusResult<'a> {
     clusters: &'a [ClusterStatus],
     /// Problems of the mesh, the snapshots, the rendered tree and the connections, the most severe
     /// first.
-    findings: Vec<WrittenFinding<'a>>,
+    findings: Vec<WrittenFinding>,
     /// A line for people about what the clusters are compared with.
     #[serde(skip)]
     basis: String,

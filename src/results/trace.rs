@@ -40,7 +40,7 @@ pub struct TraceResult<'a> {
     message: String,
     /// The remedy in one sentence, if there is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<String>,
+    pub(crate) help: Option<String>,
     /// The responsible places, the most important one first.
     places: Vec<WrittenPlace>,
     /// The source of the packet. Missing if there is no packet, because an end does not exist or the ends have no
@@ -94,7 +94,7 @@ impl<'a> TraceResult<'a> {
     }
 
     /// Returns the reason for which there is no packet.
-    pub(super) fn unsent(files: &'a dyn SourceTexts, reason: Finding) -> Self {
+    pub(crate) fn unsent(files: &'a dyn SourceTexts, reason: Finding) -> Self {
         Self::concluded(files, Some(reason))
     }
 

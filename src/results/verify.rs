@@ -11,6 +11,7 @@ use crate::packet::premise::{Premise, UnshownRoute};
 use crate::proof::expectation::Check;
 use crate::proof::hostile::Hostile;
 use crate::proof::verify::{Assumption, ClassPair, Pairing, SinglePoint, Tally, Verification};
+use crate::report::json::JsonDocument;
 use crate::report::page::PageForm;
 use crate::report::table::TextTable;
 use crate::report::width::Width;
@@ -25,19 +26,18 @@ use crate::text;
 mod expected;
 mod hostile;
 mod joining;
-mod json;
+pub mod json;
 mod services;
 mod undeclared;
 
 pub use joining::JoinVerification;
-pub use json::WrittenVerification;
 pub use services::ProvedService;
 
 /// The number of pairs of clusters, and of nodes that alone carry something, that are shown one by one.
 const SHOWN: usize = 30;
 
 /// The classes, in the order in which they are shown.
-const CLASSES: [ClassPair; 8] = [
+pub(crate) const CLASSES: [ClassPair; 8] = [
     (AddressClass::Pod, AddressClass::Pod),
     (AddressClass::Pod, AddressClass::Service),
     (AddressClass::Pod, AddressClass::Network),
@@ -100,7 +100,7 @@ impl ResultForms for Verified<'_, '_> {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        json::text(self)
+        JsonDocument::of(json::written(self)?).text()
     }
 }
 

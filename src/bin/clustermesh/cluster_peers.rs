@@ -71,7 +71,14 @@ pub(crate) struct Gathered {
 /// # Errors
 /// There is no mesh, and why.
 pub(crate) fn gather(options: &FileOptions) -> CommandResult<Gathered> {
-    let inputs = inputs::gather(options)?;
+    provable(inputs::gather(options)?)
+}
+
+/// Returns inputs of which something can be proved.
+///
+/// # Errors
+/// As for [`gather`].
+pub(crate) fn provable(inputs: Inputs) -> CommandResult<Gathered> {
     let grave = |it: &&Finding| it.severity == Severity::Error;
     let grave: Vec<Finding> = inputs.findings.iter().filter(grave).cloned().collect();
     if inputs.is_unparsable || inputs.meshes.is_empty() {

@@ -36,18 +36,10 @@ pub(crate) use format::{DiffFormat, ReportFormat, TableFormat};
 pub(crate) struct Printer {
     choice: clap::ColorChoice,
     stderr: AutoStream<io::Stderr>,
-    sink: Sink,
+    stdout: io::Stdout,
     renderer: Renderer,
     /// With `--quiet`, what is printed only if the run fails, in order.
     held: Option<Vec<Notes>>,
-}
-
-/// The place of results.
-enum Sink {
-    /// Standard output.
-    Stdout(io::Stdout),
-    /// Memory, for a command that uses the result of another one. Nothing goes to standard error then.
-    Memory(Vec<u8>),
 }
 
 /// A text that waits for the end of the run.
@@ -70,25 +62,9 @@ impl Printer {
         Self {
             choice,
             stderr: AutoStream::new(io::stderr(), of_stderr),
-            sink: Sink::Stdout(io::stdout()),
+            stdout: io::stdout(),
             renderer: Renderer::styled(),
             held: voice.quiet.then(Vec::new),
-        }
-    }
-
-    /// Keeps the results of a run, and drops everything else.
-    pub(crate) fn capturing() -> Self {
-        Self {
-            sink: Sink::Memory(Vec::new()),
-            ..Self::new(PrintOptions { color: clap::ColorChoice::Never, quiet: false })
-        }
-    }
-
-    /// Returns the results that were kept.
-    pub(crate) fn into_captured(self) -> Vec<u8> {
-        match self.sink {
-            Sink::Stdout(_) => Vec::new(),
-            Sink::Memory(bytes) => bytes,
         }
     }
 
@@ -103,15 +79,9 @@ impl Printer {
         Ok(())
     }
 
-    /// Returns whether a person watches.
-    #[cfg(feature = "snapshot")]
+    /// Returns whether a person watches standard error.
     pub(crate) fn is_terminal(&self) -> bool {
-        self.is_watched()
-    }
-
-    /// Returns whether standard error is a terminal, and gets what is printed.
-    fn is_watched(&self) -> bool {
-        matches!(self.sink, Sink::Stdout(_)) && self.stderr.is_terminal()
+        self.stderr.is_terminal()
     }
 
     /// Adds a report to the summary of the GitHub job, inside of one. The findings are printed
@@ -134,9 +104,6 @@ impl Printer {
 
     /// Prints one line.
     pub(crate) fn line(&mut self, text: &str) {
-        if matches!(self.sink, Sink::Memory(_)) {
-            return;
-        }
         if let Some(held) = &mut self.held {
             held.push(Notes::Line(text.to_owned()));
             return;
@@ -198,16 +165,8 @@ impl Printer {
 
     /// Prints a result that is of use only as a whole.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match &mut self.sink {
-            Sink::Stdout(stdout) => {
-                stdout.write_all(bytes)?;
-                stdout.flush()
-            }
-            Sink::Memory(kept) => {
-                kept.extend_from_slice(bytes);
-                Ok(())
-            }
-        }
+        self.stdout.write_all(bytes)?;
+        self.stdout.flush()
     }
 
     /// Prints how many findings there are of each severity, or how much was checked without any.

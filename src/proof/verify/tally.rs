@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::AddAssign;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::agent::fabric::SiteId;
 use crate::mesh::AddressClass;
 use crate::proof::reach::Counts;
@@ -28,20 +31,26 @@ pub type ClassPair = (AddressClass, AddressClass);
 #[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Tallies(Vec<(ClassPair, Tally)>);
 
-/// Numbers of pairs of owners. An owner is a node, or a range that is declared for the whole cluster.
-#[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+// A path is a pair of owners. An owner is a node, or a range that is declared for the whole cluster.
+/// Numbers of paths between nodes and cluster-wide ranges.
+#[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Tally {
     /// Paths that a link declares.
+    #[serde(rename = "declared")]
     pub promised: u64,
     /// Declared paths that work in both directions.
+    #[serde(rename = "working")]
     pub kept: u64,
-    /// Those of them that hold only if something is so that no snapshot shows.
+    /// Declared paths that depend on a condition that no snapshot shows; not counted in `working`.
     pub assumed: u64,
     /// Those of the assumed paths that need only a route of an anchor into a network that no snapshot shows.
+    #[serde(skip)]
     pub routed: u64,
     /// Paths that no link declares.
+    #[serde(rename = "undeclared")]
     pub others: u64,
     /// Undeclared paths that work.
+    #[serde(rename = "undeclaredWorking")]
     pub reached: u64,
 }
 
@@ -97,7 +106,12 @@ impl AddAssign for Tally {
 impl Tally {
     /// Returns whether a promise does not hold, assumed ones aside.
     pub fn fails(&self) -> bool {
-        self.kept + self.assumed < self.promised
+        0 < self.failing()
+    }
+
+    /// Returns the number of declared paths that fail.
+    pub fn failing(&self) -> u64 {
+        self.promised.saturating_sub(self.kept + self.assumed)
     }
 }
 

@@ -104,7 +104,7 @@ fn are_alike<L: Ord>(ends: &ArrowEnds<L>, one: &str, other: &str) -> bool {
 }
 
 /// Returns keys in the order of their first items, each with its items.
-pub(super) fn grouped<K: Ord, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+pub fn grouped<K: Ord, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
     let mut groups: BTreeMap<K, (usize, Vec<T>)> = BTreeMap::new();
     for (key, item) in items {
         let place = groups.len();

@@ -10,18 +10,16 @@ use crate::diagnostic::escaped;
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::place::Place;
-use crate::report::json::JsonDocument;
 use crate::results::findings::json::{WrittenPlace, bare_place, findings};
 use crate::results::peer_difference;
 use crate::results::source_texts::SourceTexts;
 
 use super::{Compared, remedy, wording};
 
-mod form;
+pub mod form;
 
-pub use form::WrittenDiff;
 use form::{
-    WrittenCarrier, WrittenDiffCause, WrittenEffect, WrittenExample, WrittenForgotten,
+    WrittenCarrier, WrittenDiff, WrittenDiffCause, WrittenEffect, WrittenExample, WrittenForgotten,
     WrittenKeyMove, WrittenNewPaths, WrittenPath, WrittenPeer, WrittenPeerChangeKind,
     WrittenQuantity, WrittenReason, WrittenServiceChange, WrittenTargetChange,
 };
@@ -30,13 +28,12 @@ use form::{
 const NAME: usize = 1000;
 
 /// Returns the object.
-pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
+pub fn written<'a>(compared: &'a Compared) -> WrittenDiff<'a> {
     let changes = compared.changes;
     let causes = changes.causes.iter().map(|it| cause(it, compared));
     let targets = changes.targets.iter();
-    let report = compared.report();
     let new_paths = changes.new_paths(compared.watched).into_iter();
-    let document = JsonDocument::of(WrittenDiff {
+    WrittenDiff {
         against: &compared.against,
         notes: compared.notes,
         grade: changes.grade(),
@@ -46,10 +43,9 @@ pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
         paths: changes.paths.iter().map(path).collect(),
         new_paths: new_paths.map(new_path).collect(),
         services: changes.services.iter().map(service).collect(),
-        findings: findings(&report),
+        findings: findings(&compared.report()),
         states: changes.states,
-    });
-    document.text()
+    }
 }
 
 fn service(change: &ServiceChange) -> WrittenServiceChange<'_> {

@@ -1,5 +1,6 @@
 //! Entries: what is listed one by one, which is each cause with what follows from it.
 
+use std::borrow::Borrow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +8,15 @@ use crate::diagnostic::{FindingCause, Severity};
 use crate::rules::Finding;
 
 /// A finding, and those that follow from it.
-pub(super) struct ReportEntry<'f> {
-    pub(super) finding: &'f Finding,
+pub struct ReportEntry<'f, F = Finding> {
+    /// The finding.
+    pub finding: &'f F,
     /// Its consequences, in order.
-    pub(super) consequences: Vec<&'f Finding>,
+    pub consequences: Vec<&'f F>,
 }
 
-impl<'f> ReportEntry<'f> {
-    fn alone(finding: &'f Finding) -> Self {
+impl<'f, F> ReportEntry<'f, F> {
+    fn alone(finding: &'f F) -> Self {
         Self { finding, consequences: Vec::new() }
     }
 }
@@ -29,25 +31,25 @@ pub(super) struct EntrySelection<'e, 'f> {
 
 /// Returns findings, with those that follow from another one below it. A finding that is more
 /// severe than its cause is listed separately.
-pub(super) fn entries(findings: &[Finding]) -> Vec<ReportEntry<'_>> {
-    if findings.iter().all(|finding| finding.cause.is_none()) {
+pub fn entries<F: Borrow<Finding>>(findings: &[F]) -> Vec<ReportEntry<'_, F>> {
+    if findings.iter().all(|it| it.borrow().cause.is_none()) {
         return findings.iter().map(ReportEntry::alone).collect();
     }
     let mut by_subject: BTreeMap<FindingCause, &Finding> = BTreeMap::new();
-    for finding in findings {
+    for finding in findings.iter().map(Borrow::borrow) {
         by_subject.entry(finding.as_cause()).or_insert(finding);
     }
-    let mut consequences: BTreeMap<FindingCause, Vec<&Finding>> = BTreeMap::new();
+    let mut consequences: BTreeMap<FindingCause, Vec<&F>> = BTreeMap::new();
     let mut first = Vec::new();
     for finding in findings {
-        match root(&by_subject, finding) {
+        match root(&by_subject, finding.borrow()) {
             Some(cause) => consequences.entry(cause.as_cause()).or_default().push(finding),
             None => first.push(finding),
         }
     }
     let entries = first.into_iter().map(|finding| ReportEntry {
         finding,
-        consequences: consequences.remove(&finding.as_cause()).unwrap_or_default(),
+        consequences: consequences.remove(&finding.borrow().as_cause()).unwrap_or_default(),
     });
     entries.collect()
 }

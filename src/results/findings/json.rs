@@ -1,5 +1,7 @@
 //! Findings as an object for programs, in a form of its own that is versioned.
 
+use std::borrow::Borrow;
+
 use crate::diagnostic::{Label, Severity};
 use crate::place::Place;
 use crate::report::json::JsonDocument;
@@ -16,11 +18,11 @@ use crate::results::source_texts::SourceTexts;
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Report", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-pub struct WrittenReport<'a> {
+pub struct WrittenReport {
     /// The number of findings of each severity.
     summary: Summary,
     /// The findings, in the order in which they are reported.
-    findings: Vec<WrittenFinding<'a>>,
+    findings: Vec<WrittenFinding>,
 }
 
 /// The number of findings of each severity.
@@ -35,57 +37,23 @@ struct Summary {
 }
 
 /// A problem, or something worth knowing.
-#[derive(JsonSchema, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WrittenFinding<'a> {
-    /// The name of the rule; `clustermesh explain RULE` explains it.
-    #[schemars(example = &"missing-endpoint")]
-    rule: &'static str,
-    /// The operator's reason codes for this rule.
-    #[schemars(example = ["NodeNoEndpoint"])]
-    #[serde(skip_serializing_if = "<[&str]>::is_empty")]
-    aliases: &'static [&'static str],
-    /// The severity, after the levels of the config.
-    severity: Severity,
-    /// The problem in one line, with the wrong values.
-    message: &'a str,
+#[derive(Clone, JsonSchema, Serialize)]
+pub struct WrittenFinding {
+    /// The finding.
     #[serde(flatten)]
-    subject: WrittenSubject<'a>,
-    /// The remedy in one sentence, if there is a single one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<&'a str>,
-    /// The finding that causes this one. Correcting the cause corrects both.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cause: Option<WrittenCause<'a>>,
+    pub finding: Finding,
     /// The places, the most important one first.
-    places: Vec<WrittenPlace>,
+    pub places: Vec<WrittenPlace>,
 }
 
-/// The finding that causes another one.
-#[derive(JsonSchema, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenCause<'a> {
-    /// The name of its rule.
-    #[schemars(example = &"missing-endpoint")]
-    rule: &'static str,
-    #[serde(flatten)]
-    subject: WrittenSubject<'a>,
-}
-
-/// The subject of a finding.
-#[derive(JsonSchema, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenSubject<'a> {
-    /// The cluster that the finding is about, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cluster: Option<&'a str>,
-    /// The node that the finding is about, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<&'a str>,
+impl Borrow<Finding> for &WrittenFinding {
+    fn borrow(&self) -> &Finding {
+        &self.finding
+    }
 }
 
 /// A place in a file. Lines and columns are omitted if the place is not in the file.
-#[derive(JsonSchema, Serialize)]
+#[derive(Clone, JsonSchema, Serialize)]
 #[schemars(rename = "Place", transform = whole_range)]
 #[serde(rename_all = "camelCase")]
 pub struct WrittenPlace {
@@ -109,7 +77,7 @@ pub struct WrittenPlace {
 }
 
 /// Lines and columns from one, columns in characters, the end being the first character after.
-#[derive(JsonSchema, Serialize)]
+#[derive(Clone, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WrittenRange {
     /// The first line, counted from 1.
@@ -153,32 +121,15 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
 }
 
 /// Returns the findings of a report, for an object that has more than them.
-pub fn findings<'a>(report: &'a Report) -> Vec<WrittenFinding<'a>> {
+pub fn findings(report: &Report) -> Vec<WrittenFinding> {
     let findings = report.findings.iter();
     findings.map(|it| written(it, report.files)).collect()
 }
 
 /// Returns a finding with its lines and columns.
-pub fn written<'a>(finding: &'a Finding, files: &dyn SourceTexts) -> WrittenFinding<'a> {
-    WrittenFinding {
-        rule: finding.rule.name(),
-        aliases: finding.rule.aliases,
-        severity: finding.severity,
-        message: finding.message.shown(),
-        subject: WrittenSubject {
-            cluster: finding.cluster.as_deref(),
-            node: finding.node.as_deref(),
-        },
-        help: finding.help.as_deref(),
-        cause: finding.cause.as_ref().map(|cause| WrittenCause {
-            rule: cause.rule.name(),
-            subject: WrittenSubject {
-                cluster: cause.cluster.as_deref(),
-                node: cause.node.as_deref(),
-            },
-        }),
-        places: finding.labels.iter().map(|it| place(it, files)).collect(),
-    }
+pub fn written(finding: &Finding, files: &dyn SourceTexts) -> WrittenFinding {
+    let places = finding.labels.iter().map(|it| place(it, files));
+    WrittenFinding { places: places.collect(), finding: finding.clone() }
 }
 
 /// Writes each item of a list.

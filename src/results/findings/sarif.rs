@@ -199,27 +199,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::document::Source;
-    use crate::results::repository::Repository;
-    use crate::results::shown_source::ShownSource;
-    use crate::results::source_texts::SourceTexts;
-
-    /// No files.
-    struct NoTexts;
-
-    impl SourceTexts for NoTexts {
-        fn get(&self, _: &str) -> Option<&ShownSource> {
-            None
-        }
-
-        fn read(&self) -> Vec<&Source> {
-            Vec::new()
-        }
-
-        fn repository(&self) -> Repository {
-            Repository::new("/".into(), "/".into())
-        }
-    }
+    use crate::testing::NoTexts;
 
     fn finding(number: usize, rule: &'static Rule) -> Finding {
         Finding {

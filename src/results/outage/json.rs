@@ -2,7 +2,6 @@
 
 use crate::mesh::AddressClass;
 use crate::outage::{Harm, LostPaths, OutageObstacle, OutageReport, Survey};
-use crate::report::json::JsonDocument;
 use crate::results::findings::json::each;
 use crate::schema::ExampleFile;
 use schemars::JsonSchema;
@@ -16,127 +15,105 @@ use super::{LossProof, NextRender, PartsLoss, TriedLosses};
 #[serde(rename_all = "camelCase")]
 pub struct WrittenOutage {
     /// Paths that a link declares.
-    declared: u64,
+    pub declared: u64,
     /// Declared paths that work in both directions without a loss.
-    working: u64,
+    pub working: u64,
     /// Declared paths that depend on a condition that no snapshot shows; not counted in `working`.
-    assumed: u64,
+    pub assumed: u64,
     /// The parts of the command line, lost together until the next render.
     #[serde(skip_serializing_if = "Option::is_none")]
-    together: Option<WrittenPartsLoss>,
+    pub together: Option<WrittenPartsLoss>,
     /// Every single node, location and cluster, lost by itself until the next render; only without parts on the command
     /// line.
     #[serde(skip_serializing_if = "Option::is_none")]
-    single: Option<WrittenSurvey>,
+    pub single: Option<WrittenSurvey>,
 }
 
 /// Parts that are lost together.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WrittenPartsLoss {
+pub struct WrittenPartsLoss {
     /// The parts.
-    parts: Vec<String>,
+    pub parts: Vec<String>,
     /// The reason why it was not examined, if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    not_examined: Option<WrittenObstacle>,
+    pub not_examined: Option<OutageObstacle>,
     /// The declared paths of other nodes that end.
-    ended: Vec<WrittenEnded>,
+    pub ended: Vec<WrittenEnded>,
     /// The number of declared paths from and to the lost nodes, which end with them.
-    own: u64,
+    pub own: u64,
     /// The effect of the next render, if paths of others end and there is a plan.
     #[serde(skip_serializing_if = "Option::is_none")]
-    next_render: Option<WrittenNextRender>,
-}
-
-/// The reason why it is not known what an outage does.
-#[derive(JsonSchema, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum WrittenObstacle {
-    /// Without these nodes, the granularity of the cluster is uncertain.
-    Granularity,
-    /// The snapshot does not show how Kilo numbers the WireGuard addresses of the cluster.
-    Numbering,
-    /// The proof takes too many steps.
-    Steps,
+    pub next_render: Option<WrittenNextRender>,
 }
 
 /// Declared paths between two clusters that end.
 #[derive(JsonSchema, Serialize)]
-struct WrittenEnded {
+pub struct WrittenEnded {
     /// The cluster that sends.
-    from: String,
+    pub from: String,
     /// The receiver.
-    to: String,
+    pub to: String,
     /// The number of paths.
-    paths: u64,
+    pub paths: u64,
     /// The paths by class of source and destination.
-    classes: Vec<WrittenEndedClasses>,
+    pub classes: Vec<WrittenEndedClasses>,
     /// The sender and the receiver of one of them: `CLUSTER/NODE`, or `CLUSTER/RANGE`.
-    example: Option<[String; 2]>,
+    pub example: Option<[String; 2]>,
 }
 
 /// Paths between two classes that end.
 #[derive(JsonSchema, Serialize)]
-struct WrittenEndedClasses {
+pub struct WrittenEndedClasses {
     /// The class of a source.
-    from: AddressClass,
+    pub from: AddressClass,
     /// The class of the destination.
-    to: AddressClass,
+    pub to: AddressClass,
     /// The number of paths.
-    paths: u64,
+    pub paths: u64,
 }
 
 /// The effect of the next render after an outage.
 #[derive(JsonSchema, Serialize)]
-struct WrittenNextRender {
+pub struct WrittenNextRender {
     /// The number of ended paths that it restores; none if that is not known.
-    restored: Option<u64>,
+    pub restored: Option<u64>,
     /// The rules of the guards that stop it until a person accepts the losses.
-    guards: Vec<&'static str>,
+    pub guards: Vec<&'static str>,
 }
 
 /// Every single node, location and cluster, lost by itself.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WrittenSurvey {
+pub struct WrittenSurvey {
     /// The number of nodes, locations and clusters.
-    parts: usize,
+    pub parts: usize,
     /// The number of them for which a proof was needed.
-    proved: usize,
+    pub proved: usize,
     /// Those whose loss breaks declared paths of other nodes, the one that ends most first.
-    harmful: Vec<WrittenHarm>,
+    pub harmful: Vec<WrittenHarm>,
     /// Those of which it is not known.
-    not_examined: Vec<WrittenUnexamined>,
+    pub not_examined: Vec<WrittenUnexamined>,
 }
 
 /// A part whose loss ends paths of others.
 #[derive(JsonSchema, Serialize)]
-struct WrittenHarm {
+pub struct WrittenHarm {
     /// The part: `CLUSTER/NODE`, `CLUSTER:LOCATION` or `CLUSTER`.
-    part: String,
+    pub part: String,
     /// The number of paths.
-    paths: u64,
+    pub paths: u64,
     /// The paths by pair of clusters.
-    ended: Vec<WrittenEnded>,
+    pub ended: Vec<WrittenEnded>,
 }
 
 /// A part of which it is not known what its loss does.
 #[derive(JsonSchema, Serialize)]
-struct WrittenUnexamined {
+pub struct WrittenUnexamined {
     /// The part.
-    part: String,
+    pub part: String,
     /// The reason.
-    reason: WrittenObstacle,
-}
-
-impl From<OutageObstacle> for WrittenObstacle {
-    fn from(obstacle: OutageObstacle) -> Self {
-        match obstacle {
-            OutageObstacle::Granularity => Self::Granularity,
-            OutageObstacle::Numbering => Self::Numbering,
-            OutageObstacle::Steps => Self::Steps,
-        }
-    }
+    pub reason: OutageObstacle,
 }
 
 impl From<&NextRender> for WrittenNextRender {
@@ -146,19 +123,18 @@ impl From<&NextRender> for WrittenNextRender {
 }
 
 /// Returns the object.
-pub(super) fn text(proof: &LossProof) -> serde_json::Result<String> {
+pub fn written(proof: &LossProof) -> WrittenOutage {
     let (together, single) = match proof.tried {
         TriedLosses::Together(loss) => (Some(proof.written_parts(loss)), None),
         TriedLosses::Single(survey) => (None, Some(proof.written_survey(survey))),
     };
-    let written = WrittenOutage {
+    WrittenOutage {
         declared: proof.total.promised,
         working: proof.total.kept,
         assumed: proof.total.assumed,
         together,
         single,
-    };
-    JsonDocument::of(written).text()
+    }
 }
 
 impl LossProof<'_, '_> {
@@ -168,7 +144,7 @@ impl LossProof<'_, '_> {
         let report = loss.report.as_ref().unwrap_or(&nothing);
         WrittenPartsLoss {
             parts: each(&loss.parts, |it| self.part(it)),
-            not_examined: loss.report.as_ref().err().map(|it| (*it).into()),
+            not_examined: loss.report.as_ref().err().copied(),
             ended: each(&report.ended, |it| self.written_ended(it)),
             own: report.own,
             next_render: loss.next_render.as_ref().map(Into::into),
@@ -187,7 +163,7 @@ impl LossProof<'_, '_> {
             }),
             not_examined: each(&survey.unexamined, |(part, obstacle)| WrittenUnexamined {
                 part: self.part(part),
-                reason: (*obstacle).into(),
+                reason: *obstacle,
             }),
         }
     }

@@ -46,12 +46,12 @@ pub fn pairs(input: &[u8]) -> Result<Vec<(usize, &[u8])>, String> {
     }
 }
 
-impl<'r> Tracer<'r> {
+impl<'t> Tracer<'_, 't> {
     /// Follows the packet of a pair, or returns the mistake in its line.
     ///
     /// # Errors
     /// The line cannot be traced.
-    pub fn pair(&mut self, line: usize, pair: &[u8]) -> Result<TraceResult<'r>, TraceMistake> {
+    pub fn pair(&mut self, line: usize, pair: &[u8]) -> Result<TraceResult<'t>, TraceMistake> {
         let words = str::from_utf8(pair).map(|it| it.split_whitespace().collect::<Vec<_>>());
         let traced = match words.as_deref() {
             Ok([from, to]) => self.trace(from, to),

@@ -13,8 +13,8 @@ use crate::rules::{Finding, granularity_advice};
 use crate::text;
 
 /// Traces packets between named ends.
-pub struct Tracer<'r> {
-    files: &'r dyn SourceTexts,
+pub struct Tracer<'r, 't> {
+    files: &'t dyn SourceTexts,
     meshes: &'r [Mesh],
     fabric: &'r Fabric<'r>,
     finder: EndFinder<'r, 'r>,
@@ -28,10 +28,10 @@ struct GivenEnd<'t> {
     found: Result<NamedEnd, NoEnd>,
 }
 
-impl<'r> Tracer<'r> {
+impl<'r, 't> Tracer<'r, 't> {
     /// Returns a tracer between ends of this class.
     pub fn new(
-        files: &'r dyn SourceTexts,
+        files: &'t dyn SourceTexts,
         meshes: &'r [Mesh],
         fabric: &'r Fabric<'r>,
         class: Option<AddressClass>,
@@ -43,7 +43,7 @@ impl<'r> Tracer<'r> {
     ///
     /// # Errors
     /// An end is written wrongly.
-    pub fn trace(&mut self, from: &str, to: &str) -> Result<TraceResult<'r>, String> {
+    pub fn trace(&mut self, from: &str, to: &str) -> Result<TraceResult<'t>, String> {
         let of_sender = match self.class {
             // Nothing is sent from what a cluster has as a whole.
             Some(AddressClass::Service | AddressClass::Network) => None,
@@ -82,7 +82,7 @@ impl<'r> Tracer<'r> {
         &self,
         given: &GivenEnd,
         other: Option<&NamedEnd>,
-    ) -> Result<Option<TraceResult<'r>>, String> {
+    ) -> Result<Option<TraceResult<'t>>, String> {
         let Err(reason) = &given.found else {
             return Ok(None);
         };
@@ -92,7 +92,7 @@ impl<'r> Tracer<'r> {
         }
     }
 
-    fn unsent(&self, finding: Finding) -> TraceResult<'r> {
+    fn unsent(&self, finding: Finding) -> TraceResult<'t> {
         TraceResult::unsent(self.files, finding)
     }
 

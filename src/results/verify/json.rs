@@ -11,7 +11,6 @@ use crate::net::Family;
 use crate::packet::premise::Premise;
 use crate::proof::expectation::Check;
 use crate::proof::verify::{Assumption, Failure, Pairing, SinglePoint, Tally};
-use crate::report::json::JsonDocument;
 use crate::results::findings::json::{WrittenFinding, each, findings};
 use crate::schema::ExampleFile;
 use schemars::JsonSchema;
@@ -33,131 +32,116 @@ const NAMED: usize = 300;
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Verification", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-pub struct WrittenVerification<'a> {
+pub struct WrittenVerification {
     /// Whether no snapshot is missing, all declared paths and expectations hold, nothing else is
     /// reachable where it must not be, and no finding makes the exit code 1. Assumed paths count as
     /// holding.
-    holds: bool,
+    pub holds: bool,
     /// The sum of all pairs of clusters.
-    total: WrittenTally,
+    pub total: Tally,
     /// All ordered pairs of clusters.
-    pairings: Vec<WrittenPairing>,
+    pub pairings: Vec<WrittenPairing>,
     /// Declared paths that fail, one entry for each cause, those with the most paths first.
-    failures: Vec<WrittenFailure>,
+    pub failures: Vec<WrittenFailure>,
     /// Conditions that no snapshot shows and on which declared paths depend, those with the most
     /// paths first.
-    assumptions: Vec<WrittenAssumption>,
+    pub assumptions: Vec<WrittenAssumption>,
     /// Nodes whose loss cuts a path until their cluster is rendered again.
-    single_points: Vec<WrittenPoint>,
+    pub single_points: Vec<WrittenPoint>,
     /// Nodes without any declared path, because Kilo ignores them or they are not selected.
-    apart: Vec<WrittenNode>,
+    pub apart: Vec<WrittenNode>,
     /// Clusters whose entries advertise neither WireGuard addresses nor internal IPs of nodes, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    without_node_addresses: Vec<&'a str>,
+    pub without_node_addresses: Vec<String>,
     /// Paths that work although no mesh declares them, by range; only with `--undeclared`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    undeclared: Option<Vec<undeclared::WrittenUndeclared>>,
+    pub undeclared: Option<Vec<undeclared::WrittenUndeclaredPaths>>,
     /// Undeclared paths that work although the expectations forbid them, by class of both ends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    unallowed: Vec<undeclared::WrittenUnallowed>,
+    pub unallowed: Vec<undeclared::WrittenUnallowed>,
     /// Addresses of no node to which packets are sent, by the node that gets them; only with `--undeclared`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    unowned: Vec<undeclared::WrittenUnowned>,
+    pub unowned: Vec<undeclared::WrittenUnowned>,
     /// The results of the expectations, in the order of the file.
-    expectations: Vec<expected::WrittenExpectationResult>,
+    pub expectations: Vec<expected::WrittenExpectationResult>,
     /// The Services that clusters get of others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    services: Vec<services::WrittenService<'a>>,
+    pub services: Vec<services::WrittenService>,
     /// The powers of the clusters of `--assume-hostile`.
-    hostile: Vec<hostile::WrittenHostile>,
+    pub hostile: Vec<hostile::WrittenHostile>,
     /// The results as findings, the most severe first, but `outdated-tree` before all others.
-    findings: Vec<WrittenFinding<'a>>,
+    pub findings: Vec<WrittenFinding>,
     /// The result if all clusters with `state: Joining` that have a snapshot were joined. It affects
     /// neither `holds` nor the exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
-    joining: Option<joining::WrittenJoining<'a>>,
+    pub joining: Option<joining::WrittenJoining>,
     /// Clusters with `state: Joining` that are not verified before they have a snapshot.
-    #[serde(skip_serializing_if = "<[Joiner]>::is_empty")]
-    waiting: &'a [Joiner],
-}
-
-/// Numbers of paths between nodes and cluster-wide ranges.
-#[derive(JsonSchema, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenTally {
-    /// Paths that a link declares.
-    declared: u64,
-    /// Declared paths that work in both directions.
-    working: u64,
-    /// Declared paths that depend on a condition that no snapshot shows; not counted in `working`.
-    assumed: u64,
-    /// Paths that no link declares.
-    undeclared: u64,
-    /// Undeclared paths that work.
-    undeclared_working: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<Joiner>,
 }
 
 /// Paths from one cluster to another.
 #[derive(JsonSchema, Serialize)]
-struct WrittenPairing {
+pub struct WrittenPairing {
     /// The cluster that sends.
-    from: String,
+    pub from: String,
     /// The receiver.
-    to: String,
+    pub to: String,
     /// Whether a mesh links the two.
-    linked: bool,
+    pub linked: bool,
     /// The paths by class of source and destination.
-    classes: Vec<WrittenClasses>,
+    pub classes: Vec<WrittenClasses>,
 }
 
 /// Paths between two classes.
 #[derive(JsonSchema, Serialize)]
-struct WrittenClasses {
+pub struct WrittenClasses {
     /// The class of a source.
-    from: AddressClass,
+    pub from: AddressClass,
     /// The class of the destination.
-    to: AddressClass,
+    pub to: AddressClass,
+    /// Their numbers.
     #[serde(flatten)]
-    tally: WrittenTally,
+    pub tally: Tally,
 }
 
 /// Declared paths that fail for the same cause.
 #[derive(JsonSchema, Serialize)]
-struct WrittenFailure {
+pub struct WrittenFailure {
     /// The result for the packet; `clustermesh explain VERDICT` explains it.
     #[schemars(example = &"stolen-by")]
-    verdict: &'static str,
+    pub verdict: &'static str,
     /// The node that sends the smallest packet that fails.
-    from: WrittenNode,
+    pub from: WrittenNode,
     /// The source address.
-    source: IpAddr,
+    pub source: IpAddr,
     /// The destination cluster.
-    to: String,
+    pub to: String,
     /// The destination address.
-    destination: IpAddr,
+    pub destination: IpAddr,
     /// The number of paths that fail.
-    pairs: u64,
+    pub pairs: u64,
     /// The clusters, each pair as sender and receiver.
-    between: Vec<[String; 2]>,
+    pub between: Vec<[String; 2]>,
 }
 
 /// Declared paths that depend on a condition that no snapshot shows.
 #[derive(JsonSchema, Serialize)]
-struct WrittenAssumption {
+pub struct WrittenAssumption {
     /// The condition.
-    premise: WrittenPremise,
+    pub premise: WrittenPremise,
     /// The nodes that must meet the condition.
-    nodes: Vec<WrittenNode>,
+    pub nodes: Vec<WrittenNode>,
     /// The number of paths that depend on it.
-    pairs: u64,
+    pub pairs: u64,
     /// The clusters, each pair as sender and receiver.
-    between: Vec<[String; 2]>,
+    pub between: Vec<[String; 2]>,
 }
 
 /// The condition.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum WrittenPremise {
+pub enum WrittenPremise {
     /// Packets of pods on the nodes keep their source: with an address of the node they are lost, or arrive only with it.
     Source,
     /// The pods of the nodes have addresses of their pod CIDRs, although annotations of the nodes show others.
@@ -181,43 +165,69 @@ enum WrittenPremise {
     Unencapsulated,
 }
 
+impl WrittenPremise {
+    /// Returns the condition as a clause.
+    pub fn words(&self) -> &'static str {
+        match self {
+            Self::Source => "a network plugin keeps the addresses of pods on the nodes",
+            Self::Pods => "the pods of the nodes have addresses of their pod CIDRs",
+            Self::Ipv4 => "the nodes have IPv4 addresses",
+            Self::Ipv6 => "the nodes have IPv6 addresses",
+            Self::Route => "the nodes have a route to a range that they carry",
+            Self::Endpoint => {
+                "an endpoint that is not the address of any node leads to the cluster"
+            }
+            Self::Private => {
+                "the nodes can dial private endpoints, in a network that no `underlays` of the mesh name"
+            }
+            Self::Claimed => "an endpoint whose address another node has leads to the cluster",
+            Self::Name => {
+                "a name of which `endpointDomains` lists only a suffix is that of the cluster"
+            }
+            Self::Unencapsulated => "Kilo does not encapsulate packets to the pods of the nodes",
+        }
+    }
+}
+
 /// A node whose loss cuts a path.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "SinglePoint")]
-struct WrittenPoint {
+pub struct WrittenPoint {
     /// The node.
-    node: WrittenNode,
+    pub node: WrittenNode,
     /// Declared ranges that only this node carries.
-    ranges: Vec<String>,
+    pub ranges: Vec<String>,
     /// Nodes whose pods are reached only through this node.
-    members: Vec<WrittenNode>,
+    pub members: Vec<WrittenNode>,
     /// The clusters that can no longer reach them.
     #[serde(rename = "for")]
-    viewers: Vec<String>,
+    pub viewers: Vec<String>,
 }
 
 /// A node.
 #[derive(JsonSchema, Serialize)]
-struct WrittenNode {
+pub struct WrittenNode {
     /// The cluster.
-    cluster: String,
+    pub cluster: String,
     /// Its name.
-    node: String,
+    pub node: String,
 }
 
 /// Returns the object.
-pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
+///
+/// # Errors
+/// Never, as every packet can be written.
+pub fn written(verified: &Verified) -> serde_json::Result<WrittenVerification> {
     let verification = verified.verification;
-    let report = verified.report();
-    let written = WrittenVerification {
+    Ok(WrittenVerification {
         holds: verified.holds(),
-        total: tally(&verification.total()),
+        total: verification.total(),
         pairings: each(&verification.pairings, |it| verified.pairing(it)),
         failures: each(&verification.failures, |it| verified.failure(it)),
         assumptions: each(&verification.assumptions, |it| verified.assumption(it)),
         single_points: each(&verification.single_points, |it| verified.point(it)),
         apart: each(&verification.apart, |it| verified.node(*it)),
-        without_node_addresses: verified.keeping_nodes.iter().map(|it| it.as_str()).collect(),
+        without_node_addresses: each(&verified.keeping_nodes, ToString::to_string),
         undeclared: verification
             .undeclared
             .as_ref()
@@ -227,21 +237,10 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         expectations: expected::written(verified)?,
         services: verified.written_services(),
         hostile: hostile::written(verified),
-        findings: findings(&report),
+        findings: findings(&verified.report()),
         joining: verified.joining.and_then(joining::written).transpose()?,
-        waiting: verified.joining.map_or(&[], |it| it.waiting),
-    };
-    JsonDocument::of(written).text()
-}
-
-fn tally(tally: &Tally) -> WrittenTally {
-    WrittenTally {
-        declared: tally.promised,
-        working: tally.kept,
-        assumed: tally.assumed,
-        undeclared: tally.others,
-        undeclared_working: tally.reached,
-    }
+        waiting: verified.joining.map_or_else(Vec::new, |it| it.waiting.to_vec()),
+    })
 }
 
 impl Verified<'_, '_> {
@@ -266,11 +265,8 @@ impl Verified<'_, '_> {
     }
 
     fn pairing(&self, pairing: &Pairing) -> WrittenPairing {
-        let classes = pairing.tallies.iter().map(|((from, to), it)| WrittenClasses {
-            from,
-            to,
-            tally: tally(it),
-        });
+        let classes =
+            pairing.tallies.iter().map(|((from, to), it)| WrittenClasses { from, to, tally: *it });
         WrittenPairing {
             from: self.cluster(pairing.from),
             to: self.cluster(pairing.to),

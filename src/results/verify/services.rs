@@ -26,20 +26,20 @@ pub struct ProvedService<'a> {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "ServicePaths")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenService<'a> {
+pub struct WrittenService {
     /// The cluster that has it.
     #[schemars(example = &"west")]
-    source: &'a str,
+    source: String,
     /// Its namespace there.
     #[schemars(example = &"shop")]
-    namespace: &'a str,
+    namespace: String,
     /// Its name there.
     #[schemars(example = &"api")]
-    name: &'a str,
+    name: String,
     /// Its cluster IP.
     address: IpAddr,
     /// The clusters that get it.
-    targets: Vec<&'a str>,
+    targets: Vec<String>,
     /// The paths from their pods.
     pods: WrittenServiceReach,
     /// The paths from their nodes. They work only for clusters that give the addresses of their nodes.
@@ -87,16 +87,16 @@ impl Verified<'_, '_> {
         ))
     }
 
-    pub(super) fn written_services(&self) -> Vec<WrittenService<'_>> {
+    pub(super) fn written_services(&self) -> Vec<WrittenService> {
         let paths = |(paths, failing)| WrittenServiceReach { paths, failing };
         let services = self.services.iter().map(|it| {
             let service = it.path.service;
             WrittenService {
-                source: service.source.as_str(),
-                namespace: service.name.namespace.as_str(),
-                name: service.name.name(),
+                source: service.source.to_string(),
+                namespace: service.name.namespace.to_string(),
+                name: service.name.name().to_owned(),
                 address: it.path.address,
-                targets: it.path.targets.iter().map(|it| it.as_str()).collect(),
+                targets: it.path.targets.iter().map(ToString::to_string).collect(),
                 pods: paths(it.pods),
                 nodes: paths(it.nodes),
             }

@@ -4,8 +4,9 @@ use std::mem::ManuallyDrop;
 
 use anyhow::Error;
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::capacity::{Ledger, Outgrowth};
+use clustermesh::capacity::{Cost, Ledger, Outgrowth};
 use clustermesh::diagnostic::Severity;
+use clustermesh::fleet::Fleet;
 use clustermesh::joining::Joining;
 use clustermesh::mesh::{self, AssumedValue};
 use clustermesh::plan::Plan;
@@ -19,8 +20,9 @@ use crate::cluster_peers::{DumpedPeers, Dumps};
 use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs;
 use crate::output::{Printer, TableFormat};
-use crate::settings::FileOptions;
+use crate::settings::{FileOptions, Settings};
 use crate::threshold::{FailOn, Threshold};
+use crate::tree_comparison::{self, TreeComparison};
 use crate::{Outcome, allowed_losses, checked_plan};
 
 /// Estimate the load on each cluster, and how to reduce it
@@ -86,21 +88,18 @@ pub(crate) fn run(
     let checked = ManuallyDrop::new(checked);
     let findings = &checked.findings;
     let planned = checked.planned.as_ref().zip(checked.rendered.as_ref());
-    let Some(((fleet, plan), rendered)) = planned else {
+    let Some((planned, rendered)) = planned else {
         // Without a plan there is nothing to count, and what keeps it from being made is an error.
         let (findings, outcome) = (findings.clone(), inputs.failure());
         let files = ManuallyDrop::into_inner(inputs).files;
         return Err(CommandFailure::mistakes(files, findings, outcome));
     };
+    let plan = &planned.1;
     check_targets(&args.targets, plan)?;
     let mut of_inputs = inputs.settings.in_force(findings_of(&dumped, plan));
     let limits = &inputs.settings.config.content.limits.capacity;
-    let differing = crate::tree_comparison::differing(rendered, &inputs.settings);
-    let ledger = Ledger::new(fleet, plan, &rendered.tree, limits)
-        .replacing(&rendered.on_disk, &differing)
-        .with_dumps(&dumped.files);
-    let mut costs = ledger.costs();
-    costs.retain(|it| !ledger.is_unread(&it.cluster));
+    let ledger = ledger(planned, rendered, &inputs.settings).with_dumps(&dumped.files);
+    let mut costs = costs(&ledger);
     let is_asked =
         |cluster: &str| args.targets.is_empty() || args.targets.iter().any(|it| it == cluster);
     let joining = Joining { meshes: &inputs.meshes, snapshots: &inputs.snapshots };
@@ -133,6 +132,24 @@ pub(crate) fn run(
     let is_noted = threshold == Threshold(Severity::Notice)
         && result.targets.iter().any(|it| it.grade.is_some());
     Ok(Outcome::findings_if(is_grave || is_noted))
+}
+
+/// Returns what the loads of clusters are counted from.
+pub(crate) fn ledger<'a>(
+    (fleet, plan): &'a (Fleet<'a>, Plan),
+    rendered: &'a TreeComparison,
+    settings: &'a Settings,
+) -> Ledger<'a> {
+    let limits = &settings.config.content.limits.capacity;
+    let differing = tree_comparison::differing(rendered, settings);
+    Ledger::new(fleet, plan, &rendered.tree, limits).replacing(&rendered.on_disk, &differing)
+}
+
+/// Returns the loads of the clusters whose Peers are known.
+pub(crate) fn costs(ledger: &Ledger) -> Vec<Cost> {
+    let mut costs = ledger.costs();
+    costs.retain(|it| !ledger.is_unread(&it.cluster));
+    costs
 }
 
 /// Returns what is wrong with dumps. Unreadable parts of a dump are not counted either.

@@ -1,7 +1,7 @@
 //! `clustermesh diff`
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::mem::{self, ManuallyDrop};
 
 use clap::builder::OsStringValueParser;
@@ -11,7 +11,7 @@ use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
 use clustermesh::results::diff::Compared;
 use clustermesh::results::source_texts::SourceTexts;
-use clustermesh::rules::{self, Purpose};
+use clustermesh::rules::{self, Finding, Purpose};
 
 use crate::checked_plan::{OutputCheck, RenderPlan};
 use crate::choice::choice;
@@ -34,7 +34,7 @@ use new_paths::NamedPaths;
 /// Compares the Peers that `render` would write now with those of a git commit. Lists what causes each
 /// difference, which Peers change in each cluster, and a grade of how severe that is for traffic.
 /// Contacts no cluster without `--live`, and writes nothing.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DiffArgs {
     /// Compare with a commit or a rendered folder [default: HEAD]
@@ -43,7 +43,7 @@ pub(crate) struct DiffArgs {
     /// A rendered folder, `--peers` and `--live` have no mesh and no snapshots, so no causes are listed.
     /// `none` compares with nothing: use it if nothing of this mesh was applied yet.
     #[arg(long, value_name = "REV|DIR|none", value_parser = OsStringValueParser::new())]
-    pub(crate) against: Option<OsString>,
+    against: Option<OsString>,
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
@@ -124,49 +124,15 @@ pub(crate) fn run(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -
 }
 
 fn diff(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
-    let against = Against::named_by(args)?;
-    let name = against.name();
-    let mut snapshots = KnownSnapshots::default();
-    // The process ends after this. To free large fleets takes a twentieth of a run.
-    let inputs = inputs::gather_and_keep(files, &mut snapshots)?;
-    let mut inputs = ManuallyDrop::new(inputs);
-    let before = against.read(files, &mut inputs, &mut snapshots);
-    let mut before = before.map_err(|failure| {
-        let note = format!("this is about the files of {name}; compare with another commit");
-        failure.map(|it| FileMistakes { note: Some(note), ..it })
-    })?;
-    // The rest of the run uses their memory again.
-    drop(snapshots);
-    let Some(planned) = checked_plan::plan(&inputs)?.map(ManuallyDrop::new) else {
-        let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-        return Err(inputs.refusal(checked.findings));
-    };
-    before.find_renamed(&planned.fleet);
-    let watched = new_paths::watched(&args.fail_on_new_path, &inputs, before.inputs.as_ref())?;
-    let mut changes = ManuallyDrop::new(changes(args, &inputs, &planned, &mut before, &watched)?);
-    changes.services = services(&mut before, &inputs, &planned)?;
-    let check = || losses::check(&before, &inputs, &name, files);
-    let losses = args.check_losses.then(check).transpose()?;
-    let opened = rules::rendered::opened(&changes, &watched, &inputs.meshes);
-    let findings = [losses.unwrap_or_default(), opened].concat();
+    let comparison = VersionComparison::new(args, files)?;
+    let VersionComparison { inputs, before, changes, findings, .. } = &comparison;
     if args.output != DiffFormat::Github {
-        printer.findings(&inputs.files, &findings);
+        printer.findings(&inputs.files, findings);
     }
     for note in &before.notes {
         printer.note(note);
     }
-    let compared = Compared {
-        changes: &changes,
-        clusters: clusters(&planned, &changes),
-        against: name,
-        meshes: &inputs.meshes,
-        notes: &before.notes,
-        findings: &findings,
-        watched: &watched,
-        config: &inputs.settings.config.content,
-        files: &inputs.files,
-        old_files: before.inputs.as_ref().map(|it| -> &dyn SourceTexts { &it.files }),
-    };
+    let compared = comparison.compared();
     match args.output {
         DiffFormat::Human => printer.finish(&compared, TableFormat::Human)?,
         DiffFormat::Markdown => printer.finish(&compared, TableFormat::Markdown)?,
@@ -177,8 +143,79 @@ fn diff(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandR
         }
     }
     let is_grave = args.check_losses && changes.grade() == Grade::Destructive;
-    let is_refused = is_grave || !findings.is_empty() || fails(args, &changes);
+    let is_refused = is_grave || !findings.is_empty() || fails(args, changes);
     Ok(Outcome::findings_if(is_refused))
+}
+
+/// Both versions, and their differences.
+pub(crate) struct VersionComparison {
+    inputs: ManuallyDrop<Inputs>,
+    before: Before,
+    against: String,
+    watched: Vec<WatchedPaths>,
+    changes: ManuallyDrop<Changes>,
+    /// The number of clusters that were compared.
+    clusters: usize,
+    /// The findings that make the change fail besides its grade.
+    findings: Vec<Finding>,
+}
+
+impl VersionComparison {
+    /// Compares with what `--against` names.
+    pub(crate) fn against(name: &OsStr, files: &FileOptions) -> CommandResult<Self> {
+        let args = DiffArgs { against: Some(name.to_owned()), ..DiffArgs::default() };
+        Self::new(&args, files)
+    }
+
+    /// Reads both versions, and compares them.
+    fn new(args: &DiffArgs, files: &FileOptions) -> CommandResult<Self> {
+        let against = Against::named_by(args)?;
+        let name = against.name();
+        let mut snapshots = KnownSnapshots::default();
+        // The process ends after this. To free large fleets takes a twentieth of a run.
+        let inputs = inputs::gather_and_keep(files, &mut snapshots)?;
+        let mut inputs = ManuallyDrop::new(inputs);
+        let before = against.read(files, &mut inputs, &mut snapshots);
+        let mut before = before.map_err(|failure| {
+            let note = format!("this is about the files of {name}; compare with another commit");
+            failure.map(|it| FileMistakes { note: Some(note), ..it })
+        })?;
+        // The rest of the run uses their memory again.
+        drop(snapshots);
+        let Some(planned) = checked_plan::plan(&inputs)?.map(ManuallyDrop::new) else {
+            let checked =
+                checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+            return Err(inputs.refusal(checked.findings));
+        };
+        before.find_renamed(&planned.fleet);
+        let watched = new_paths::watched(&args.fail_on_new_path, &inputs, before.inputs.as_ref())?;
+        let changes = changes(args, &inputs, &planned, &mut before, &watched)?;
+        let mut changes = ManuallyDrop::new(changes);
+        changes.services = services(&mut before, &inputs, &planned)?;
+        let check = || losses::check(&before, &inputs, &name, files);
+        let losses = args.check_losses.then(check).transpose()?;
+        let opened = rules::rendered::opened(&changes, &watched, &inputs.meshes);
+        let findings = [losses.unwrap_or_default(), opened].concat();
+        let clusters = clusters(&planned, &changes);
+        Ok(Self { inputs, before, against: name, watched, changes, clusters, findings })
+    }
+
+    /// Returns the result.
+    pub(crate) fn compared(&self) -> Compared<'_> {
+        let Self { inputs, before, .. } = self;
+        Compared {
+            changes: &self.changes,
+            clusters: self.clusters,
+            against: self.against.clone(),
+            meshes: &inputs.meshes,
+            notes: &before.notes,
+            findings: &self.findings,
+            watched: &self.watched,
+            config: &inputs.settings.config.content,
+            files: &inputs.files,
+            old_files: before.inputs.as_ref().map(|it| -> &dyn SourceTexts { &it.files }),
+        }
+    }
 }
 
 /// Counts the clusters that were compared.

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use clap::ValueHint;
 use clap::builder::OsStringValueParser;
-use clustermesh::html_report;
 
 use crate::disk::{self, Roots};
 use crate::failure::CommandResult;
@@ -15,7 +14,6 @@ use crate::settings::FileOptions;
 use crate::{Outcome, input_file};
 
 mod answers;
-mod captured;
 
 /// The beginning of each page.
 const PAGE_START: &str = "<!doctype html>";
@@ -65,8 +63,7 @@ fn refuse_other_file(path: &Path) -> anyhow::Result<()> {
 }
 
 pub(crate) fn run(args: &ReportArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
-    let answers = answers::gather(files, args.against.as_deref(), printer)?;
-    let page = html_report::page(&answers).map_err(anyhow::Error::from)?;
+    let page = answers::gather(files, args.against.as_deref(), printer)?;
     match &args.out {
         Some(path) => {
             refuse_other_file(path)?;

@@ -10,14 +10,14 @@ use clustermesh::kilo::peer;
 use clustermesh::node_changes::NodeChanges;
 use clustermesh::report::json;
 use clustermesh::results::capacity::CapacityResult;
-use clustermesh::results::diff::WrittenDiff;
+use clustermesh::results::diff::json::form::WrittenDiff;
 use clustermesh::results::findings::json::WrittenReport;
-use clustermesh::results::outage::WrittenOutage;
+use clustermesh::results::outage::json::WrittenOutage;
 #[cfg(feature = "snapshot")]
 use clustermesh::results::status::StatusResult;
 use clustermesh::results::trace::TraceResult;
 use clustermesh::results::trace::batch::TraceMistake;
-use clustermesh::results::verify::WrittenVerification;
+use clustermesh::results::verify::json::WrittenVerification;
 use clustermesh::{config, expectations, mesh, outputs, policy, snapshot};
 
 use crate::Outcome;

@@ -93,16 +93,6 @@ pub(crate) fn run(args: &TraceArgs, files: &FileOptions, printer: &mut Printer) 
     if args.batch && args.output != TraceFormat::Json {
         return Err(anyhow!("`--batch` prints JSON; omit `--output`").into());
     }
-    follow(args, None, files, printer)
-}
-
-/// Follows the packet, or those of a batch, one a line.
-pub(crate) fn follow(
-    args: &TraceArgs,
-    batch: Option<&str>,
-    files: &FileOptions,
-    printer: &mut Printer,
-) -> CommandResult {
     let Gathered { mut inputs, grave } = cluster_peers::gather(files)?;
     let applied = cluster_peers::read(&mut inputs, Some(&args.dumps))?;
     printer.findings(&inputs.files, &grave);
@@ -116,9 +106,6 @@ pub(crate) fn follow(
     }
     let mut tracer =
         Tracer::new(&inputs.files, &inputs.meshes, &fabric, args.class.map(Into::into));
-    if let Some(input) = batch {
-        return trace_all(&mut tracer, input.as_bytes(), printer);
-    }
     if args.batch {
         let input = disk::standard_input(batch::INPUT_LIMIT)?;
         return trace_all(&mut tracer, &input, printer);

@@ -9,8 +9,9 @@ use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 
 use super::verify::expectations;
-use crate::checked_plan::OutputCheck;
+use crate::checked_plan::{CheckResult, OutputCheck};
 use crate::failure::{CommandFailure, CommandResult};
+use crate::inputs::Inputs;
 use crate::output::{Printer, ReportFormat};
 use crate::settings::FileOptions;
 use crate::threshold::FailOn;
@@ -46,6 +47,15 @@ Examples:
   clustermesh validate --output sarif > clustermesh.sarif
   clustermesh validate --output json | jq '.findings[] | select(.cluster == \"east\")'";
 
+/// Checks everything that was read.
+pub(crate) fn check(inputs: &Inputs) -> anyhow::Result<CheckResult<'_>> {
+    let fate = Some(Fate::Kept);
+    let mut checked = checked_plan::check(inputs, Purpose::Validate, fate, OutputCheck::Compared)?;
+    let losses = checked.rendered.as_ref().map(|it| it.changes.losses.clone());
+    checked.add_losses(&losses.unwrap_or_default(), Allowing::Write);
+    Ok(checked)
+}
+
 pub(crate) fn run(
     args: &ValidateArgs,
     files: &FileOptions,
@@ -66,11 +76,7 @@ pub(crate) fn run(
         }
         Err(failure) => return Err(failure),
     }
-    let checked =
-        checked_plan::check(&inputs, Purpose::Validate, Some(Fate::Kept), OutputCheck::Compared)?;
-    let mut checked = ManuallyDrop::new(checked);
-    let losses = checked.rendered.as_ref().map(|it| it.changes.losses.clone());
-    checked.add_losses(&losses.unwrap_or_default(), Allowing::Write);
+    let checked = ManuallyDrop::new(check(&inputs)?);
     let findings = &checked.findings;
     let report = Report::new(&inputs.files, findings);
     let text = match (args.statistics, args.output) {

@@ -42,7 +42,7 @@ use joining::JoinPlan;
 /// Fails if a declared path does not work, if traffic reaches a cluster without a link, or if one of your
 /// expectations is not met. If clusters are joining, it also prints the result with them, which does not
 /// affect the exit code. Sends nothing and writes nothing.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct VerifyArgs {
     /// Output format
@@ -92,14 +92,14 @@ Examples:
   clustermesh verify --peers west=<(kubectl --context west get peers -o yaml)";
 
 /// Everything that is read for a proof.
-struct ProofInputs {
-    inputs: Inputs,
+pub(crate) struct ProofInputs {
+    pub(crate) inputs: Inputs,
     /// Problems that are so severe that every proof must report them.
-    grave: Vec<Finding>,
-    expectations: Expectations,
+    pub(crate) grave: Vec<Finding>,
+    pub(crate) expectations: Expectations,
     /// The mistakes in the file of the expectations.
-    mistakes: Vec<Finding>,
-    applied: ClusterPeers,
+    pub(crate) mistakes: Vec<Finding>,
+    pub(crate) applied: ClusterPeers,
 }
 
 /// The results of a proof of the Peers of all clusters.
@@ -188,20 +188,47 @@ fn read(args: &VerifyArgs, gathered: Gathered) -> CommandResult<ProofInputs> {
 
 /// Proves what was read, and prints the result.
 fn verify(args: &VerifyArgs, read: &ProofInputs, printer: &mut Printer) -> CommandResult {
+    let wanted = WantedPeers::plan(&read.inputs, &args.dumps, &read.applied)?;
+    let wanted = ManuallyDrop::new(wanted);
+    let clusters = wanted.fleet.clusters().chain(wanted.fleet.externals()).count();
+    let progress = printer.progress(format!("Verifying {clusters} clusters"));
+    prove(args, read, &wanted, |verified| {
+        drop(progress);
+        let report = verified.report();
+        match args.output.of_table() {
+            Some(format) => printer.finish(verified, format)?,
+            None => printer.print(&args.output.text(&report)?)?,
+        }
+        match args.output {
+            ReportFormat::Human => {
+                printer.counts(verified.findings, Some(&CheckedCounts::fabric(verified.fabric)));
+            }
+            ReportFormat::Github => printer.summarize(&report),
+            _ => {}
+        }
+        Ok(args.fail_on.threshold().outcome(verified.findings))
+    })?
+}
+
+/// Proves what was read, and hands the result on.
+pub(crate) fn prove<T>(
+    args: &VerifyArgs,
+    read: &ProofInputs,
+    wanted: &WantedPeers,
+    then: impl FnOnce(&Verified) -> T,
+) -> CommandResult<T> {
     let inputs = &read.inputs;
-    let wanted = ManuallyDrop::new(WantedPeers::plan(inputs, &args.dumps, &read.applied)?);
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
-    let fabric = ManuallyDrop::new(wanted.delivered(fabric));
-    let progress = printer.progress(format!("Verifying {} clusters", fabric.sites.len()));
+    let fabric = &*ManuallyDrop::new(wanted.delivered(fabric));
+    let reach = look(fabric, inputs.settings.ceilings)?;
     let missing = checked_plan::missing(inputs);
     let gaps = InputGaps { mistakes: &read.grave, missing: &missing };
     let request = read.request(gaps, args.undeclared);
-    let reach = look(&fabric, inputs.settings.ceilings)?;
     let proof = Proof::new(&reach, request, || wanted.excused());
     let mirrors = wanted.mirrors(inputs);
     let service_paths = mirrors.paths();
     let (services, of_services) = services::prove(&reach, &mirrors, &service_paths);
-    let hostiles = hostile::read(inputs, &fabric, &args.assume_hostile)?;
+    let hostiles = hostile::read(inputs, fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(inputs)?;
     let threshold = args.fail_on.threshold();
     let joined = planned.prove(read, gaps, &proof)?;
@@ -213,15 +240,15 @@ fn verify(args: &VerifyArgs, read: &ProofInputs, printer: &mut Printer) -> Comma
     found.extend(wanted.of_nodes(inputs));
     found.extend(proof.findings.iter().cloned());
     found.extend(of_services);
-    found.extend((hostiles.iter()).flat_map(|it| messages::hostile::findings(&fabric, it)));
+    found.extend((hostiles.iter()).flat_map(|it| messages::hostile::findings(fabric, it)));
     if let Some(outdated) = &wanted.outdated {
         outdated.renew(&mut found);
     }
     findings.extend(inputs.settings.in_force(found));
     let folder = input_file::name(&inputs.settings.rendered.value);
-    let verified = Verified {
+    Ok(then(&Verified {
         basis: basis(inputs, &args.dumps),
-        fabric: &fabric,
+        fabric,
         files: &inputs.files,
         verification: &proof.verification,
         unchecked: missing.len(),
@@ -234,19 +261,5 @@ fn verify(args: &VerifyArgs, read: &ProofInputs, printer: &mut Printer) -> Comma
         focus: None,
         keeping_nodes: mesh::without_node_addresses(&inputs.meshes),
         joining: Some(&outlook),
-    };
-    drop(progress);
-    let report = verified.report();
-    match args.output.of_table() {
-        Some(format) => printer.finish(&verified, format)?,
-        None => printer.print(&args.output.text(&report)?)?,
-    }
-    match args.output {
-        ReportFormat::Human => {
-            printer.counts(&findings, Some(&CheckedCounts::fabric(&fabric)));
-        }
-        ReportFormat::Github => printer.summarize(&report),
-        _ => {}
-    }
-    Ok(threshold.outcome(&findings))
+    }))
 }

@@ -7,9 +7,10 @@ use clustermesh::results::findings::markdown::COMMENT;
 use super::terminal;
 
 /// The format of findings.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub(crate) enum ReportFormat {
     /// Text for people, with excerpts of the files
+    #[default]
     Human,
     /// One line per finding: `file:line:column: severity[rule] message`
     Concise,
@@ -26,9 +27,10 @@ pub(crate) enum ReportFormat {
 }
 
 /// The format of a table.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub(crate) enum TableFormat {
     /// Text for people
+    #[default]
     Human,
     /// JSON
     Json,
@@ -37,9 +39,10 @@ pub(crate) enum TableFormat {
 }
 
 /// The format of differences.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub(crate) enum DiffFormat {
     /// Causes, targets and Peers
+    #[default]
     Human,
     /// The same in Markdown, for a comment on a pull request
     Markdown,

@@ -35,7 +35,7 @@ impl Printer {
     pub(crate) fn progress(&self, text: impl Into<String>) -> Progress {
         let line =
             Arc::new(Mutex::new(Line { text: text.into(), since: Instant::now(), shown: 0 }));
-        let is_watched = self.held.is_none() && self.is_watched() && !is_job();
+        let is_watched = self.held.is_none() && self.is_terminal() && !is_job();
         let writer = is_watched.then(|| start(Arc::clone(&line))).flatten();
         Progress {
             #[cfg(feature = "snapshot")]

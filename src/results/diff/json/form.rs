@@ -15,88 +15,88 @@ use serde_json::Number;
 pub struct WrittenDiff<'a> {
     /// The old version: a commit, a folder, the Peers of clusters, or nothing.
     #[schemars(example = &"HEAD")]
-    pub(super) against: &'a str,
+    pub against: &'a str,
     /// Facts about the old version that change what the comparison means.
-    pub(super) notes: &'a [String],
+    pub notes: &'a [String],
     /// The worst grade of all targets.
-    pub(super) grade: Grade,
+    pub grade: Grade,
     /// True if the grade is `brief` only because nodes have no annotation `kilo.squat.ai/persistent-keepalive`. With it,
     /// the grade is `additive` or `cleanup`.
-    pub(super) pause_only: bool,
+    pub pause_only: bool,
     /// The causes, each once. Without a mesh and snapshots of the old version there are none.
-    pub(super) causes: Vec<WrittenDiffCause<'a>>,
+    pub causes: Vec<WrittenDiffCause<'a>>,
     /// The targets with changes, by name.
-    pub(super) targets: Vec<WrittenTargetChange<'a>>,
+    pub targets: Vec<WrittenTargetChange<'a>>,
     /// The changed paths, for pairs of clusters with gained, lost or interrupted paths.
-    pub(super) paths: Vec<WrittenPath<'a>>,
+    pub paths: Vec<WrittenPath<'a>>,
     /// The paths of `--fail-on-new-path` that the change opens.
-    pub(super) new_paths: Vec<WrittenNewPaths<'a>>,
+    pub new_paths: Vec<WrittenNewPaths<'a>>,
     /// The changed Services that clusters get of others.
-    pub(super) services: Vec<WrittenServiceChange<'a>>,
+    pub services: Vec<WrittenServiceChange<'a>>,
     /// The findings of `--check-losses` and `--fail-on-new-path`. With any, the exit code is 1.
-    pub(super) findings: Vec<WrittenFinding<'a>>,
+    pub findings: Vec<WrittenFinding>,
     /// The number of states on the way from the old to the new Peers that were proved.
-    pub(super) states: usize,
+    pub states: usize,
 }
 
 /// Paths from one cluster to another that did not work, and that the change opens although `--fail-on-new-path` forbids it.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "NewPaths")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenNewPaths<'a> {
+pub struct WrittenNewPaths<'a> {
     /// The values of `--fail-on-new-path` that forbid it.
     #[schemars(example = ["dev:prod"])]
-    pub(super) watched: Vec<&'a str>,
+    pub watched: Vec<&'a str>,
     /// The cluster that sends.
     #[schemars(example = &"east")]
-    pub(super) from: &'a str,
+    pub from: &'a str,
     /// The cluster that receives.
     #[schemars(example = &"west")]
-    pub(super) to: &'a str,
+    pub to: &'a str,
     /// Paths that work with the new Peers, at least in part.
-    pub(super) opened: PathCounts,
+    pub opened: PathCounts,
     /// Paths that work only while the change is applied.
-    pub(super) passing: PathCounts,
+    pub passing: PathCounts,
     /// One of the paths, if an end can be named.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) example: Option<WrittenExample>,
+    pub example: Option<WrittenExample>,
     /// The causes, as indexes of `causes`: of many, the first ones.
-    pub(super) causes: Vec<usize>,
+    pub causes: Vec<usize>,
 }
 
 /// The change of a Service that a cluster gets of another one.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "ServiceChange")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenServiceChange<'a> {
+pub struct WrittenServiceChange<'a> {
     /// The cluster that gets it.
     #[schemars(example = &"east")]
-    pub(super) cluster: &'a str,
+    pub cluster: &'a str,
     /// The grade.
-    pub(super) grade: Grade,
+    pub grade: Grade,
     /// The difference, for people.
-    pub(super) message: String,
+    pub message: String,
     /// Its name in the cluster that gets it.
     #[schemars(example = &"api")]
-    pub(super) name: &'a str,
+    pub name: &'a str,
     /// Its namespace there.
     #[schemars(example = &"shop")]
-    pub(super) namespace: &'a str,
+    pub namespace: &'a str,
     /// The cluster that has it.
     #[schemars(example = &"west")]
-    pub(super) source: &'a str,
+    pub source: &'a str,
 }
 
 /// A path: its ends, each as a cluster and a node or range.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Example")]
-pub(super) struct WrittenExample {
+pub struct WrittenExample {
     /// The sender.
     #[schemars(example = &"east/n1")]
-    pub(super) from: String,
+    pub from: String,
     /// The receiver.
     #[schemars(example = &"west/n1")]
-    pub(super) to: String,
+    pub to: String,
 }
 
 /// The changed paths from one cluster to another. A path is between two nodes, or a node and a
@@ -104,227 +104,229 @@ pub(super) struct WrittenExample {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Paths")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenPath<'a> {
+pub struct WrittenPath<'a> {
     /// The cluster that sends.
     #[schemars(example = &"east")]
-    pub(super) from: &'a str,
+    pub from: &'a str,
     /// The cluster that receives.
     #[schemars(example = &"west")]
-    pub(super) to: &'a str,
+    pub to: &'a str,
     /// Paths that only work with the new Peers.
-    pub(super) gained: PathCounts,
+    pub gained: PathCounts,
     /// Those of the gained paths that are only assumed to work.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) assumed: Option<PathCounts>,
+    pub assumed: Option<PathCounts>,
     /// Paths that only work with the old Peers.
-    pub(super) lost: PathCounts,
+    pub lost: PathCounts,
     /// Paths that were proved, and are only assumed to work with the new Peers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) no_longer_proved: Option<PathCounts>,
+    pub no_longer_proved: Option<PathCounts>,
     /// Paths that worked, and that end with a node or an address that the new snapshots do not have. They do not count
     /// as lost.
-    pub(super) ended: PathCounts,
+    pub ended: PathCounts,
     /// Paths that worked with the old nodes, are down until the change is applied, and work then.
-    pub(super) repaired: PathCounts,
+    pub repaired: PathCounts,
     /// Paths that do not work while only one of the two clusters has its new Peers.
-    pub(super) apart: PathCounts,
+    pub apart: PathCounts,
     /// Paths that may stay interrupted until agents list all Peers again, up to 10 minutes.
-    pub(super) stuck: PathCounts,
+    pub stuck: PathCounts,
     /// Paths that are interrupted while the Peers of a cluster arrive.
-    pub(super) paused: PathCounts,
+    pub paused: PathCounts,
     /// Paths of `--fail-on-new-path` that work with the new Peers, at least in part, and did not work.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) opened: Option<PathCounts>,
+    pub opened: Option<PathCounts>,
     /// Paths of `--fail-on-new-path` that work only while the change is applied.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) passing: Option<PathCounts>,
+    pub passing: Option<PathCounts>,
 }
 
 /// A reason for changes of Peers.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenDiffCause<'a> {
+pub struct WrittenDiffCause<'a> {
     /// The kind of the cause.
     #[schemars(example = &"nodeJoined")]
-    pub(super) kind: &'static str,
+    pub kind: &'static str,
     /// The cause as a phrase.
-    pub(super) message: String,
+    pub message: String,
     /// The cluster that it is about, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cluster: Option<&'a str>,
+    pub cluster: Option<&'a str>,
     /// The node that it is about, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) node: Option<String>,
+    pub node: Option<String>,
     /// For a setting: its place in the old version.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) before: Option<WrittenPlace>,
+    pub before: Option<WrittenPlace>,
     /// For a setting: its place in the new version.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) after: Option<WrittenPlace>,
+    pub after: Option<WrittenPlace>,
     /// A step that a person must take besides the change, if there is one. `grade` does not include it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) help: Option<String>,
+    pub help: Option<String>,
     /// The targets whose Peers it changes.
-    pub(super) targets: Vec<WrittenEffect<'a>>,
+    pub targets: Vec<WrittenEffect<'a>>,
 }
 
 /// The effect of a cause on a target.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenEffect<'a> {
+pub struct WrittenEffect<'a> {
     /// The target.
     #[schemars(example = &"east")]
-    pub(super) cluster: &'a str,
+    pub cluster: &'a str,
+    /// Its changed Peers.
     #[serde(flatten)]
-    pub(super) counts: PeerCounts,
+    pub counts: PeerCounts,
 }
 
 /// A cluster whose Peers change.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Target")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenTargetChange<'a> {
+pub struct WrittenTargetChange<'a> {
     /// Its name.
     #[schemars(example = &"east")]
-    pub(super) cluster: &'a str,
+    pub cluster: &'a str,
     /// Its old name, if that was another one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) renamed_from: Option<&'a str>,
+    pub renamed_from: Option<&'a str>,
     /// The severity of its changes.
-    pub(super) grade: Grade,
+    pub grade: Grade,
     /// True if the grade is `brief` only because the nodes in `pausing` have no annotation.
-    pub(super) pause_only: bool,
+    pub pause_only: bool,
     /// The reasons for the grade, the worst first.
-    pub(super) reasons: Vec<WrittenReason>,
+    pub reasons: Vec<WrittenReason>,
     /// The number of Peers before.
-    pub(super) peers_before: usize,
+    pub peers_before: usize,
     /// The number of Peers now.
-    pub(super) peers_after: usize,
+    pub peers_after: usize,
+    /// Its changed Peers.
     #[serde(flatten)]
-    pub(super) counts: PeerCounts,
+    pub counts: PeerCounts,
     /// The Peers that change, by name.
-    pub(super) peers: Vec<WrittenPeer<'a>>,
+    pub peers: Vec<WrittenPeer<'a>>,
     /// Ranges that the target reaches through another node than before. Connections to them break once.
-    pub(super) carriers: Vec<WrittenCarrier>,
+    pub carriers: Vec<WrittenCarrier>,
     /// Its nodes without the annotation `kilo.squat.ai/persistent-keepalive`: requests through them may get no answer for
     /// up to 15 seconds.
-    pub(super) pausing: Vec<String>,
+    pub pausing: Vec<String>,
     /// The pairs of nodes that may be unreachable because one is behind NAT, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) forgotten: Option<WrittenForgotten<'a>>,
+    pub forgotten: Option<WrittenForgotten<'a>>,
     /// Peers whose keys agents may forget, and how to avoid that.
-    pub(super) key_moves: Vec<WrittenKeyMove<'a>>,
+    pub key_moves: Vec<WrittenKeyMove<'a>>,
     /// The remedies for `pausing` and `forgotten`, and those for all of these key moves together: at most one for each
     /// tool that applies the Peers.
-    pub(super) help: Vec<String>,
+    pub help: Vec<String>,
     /// The seconds for which Kilo is busy with the change, on the busiest node.
     #[schemars(with = "f64")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) busy_seconds: Option<Number>,
+    pub busy_seconds: Option<Number>,
     /// The quantities of `clustermesh capacity` that differ.
-    pub(super) capacity: Vec<WrittenQuantity>,
+    pub capacity: Vec<WrittenQuantity>,
 }
 
 /// Leaders of a target that may forget the addresses of nodes behind NAT. Any of `leaders` and any of `nodes` and `peers`
 /// may be unreachable for each other for up to 15 seconds, or up to 205 seconds if nothing is sent.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenForgotten<'a> {
+pub struct WrittenForgotten<'a> {
     /// The nodes of the target.
-    pub(super) leaders: Vec<String>,
+    pub leaders: Vec<String>,
     /// The nodes behind NAT, with their clusters.
     #[schemars(example = &["onprem/n1"])]
-    pub(super) nodes: Vec<String>,
+    pub nodes: Vec<String>,
     /// Peers behind NAT whose keys no node has.
-    pub(super) peers: Vec<&'a str>,
+    pub peers: Vec<&'a str>,
     /// True if two leaders send keepalives, of which one publishes what the other forgets. Then it is unlikely.
-    pub(super) is_published: bool,
+    pub is_published: bool,
 }
 
 /// A range that is reached through another node.
 #[derive(JsonSchema, Serialize)]
-pub(super) struct WrittenCarrier {
+pub struct WrittenCarrier {
     /// The range.
-    pub(super) range: String,
+    pub range: String,
     /// The cluster and the node that carried it.
     #[schemars(example = &"west/n1")]
-    pub(super) from: String,
+    pub from: String,
     /// The cluster and the node that carry it now.
     #[schemars(example = &"west/n2")]
-    pub(super) to: String,
+    pub to: String,
 }
 
 /// Peers that change together because keys move between them.
 #[derive(JsonSchema, Serialize)]
-pub(super) struct WrittenKeyMove<'a> {
+pub struct WrittenKeyMove<'a> {
     /// The Peers, by name.
-    pub(super) peers: &'a [String],
+    pub peers: &'a [String],
     /// Peers whose keys agents may forget.
-    pub(super) lost: &'a [String],
+    pub lost: &'a [String],
     /// The remedy, if one is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) help: Option<String>,
+    pub help: Option<String>,
 }
 
 /// A quantity, before and after.
 #[derive(JsonSchema, Serialize)]
-pub(super) struct WrittenQuantity {
+pub struct WrittenQuantity {
     /// The name, as in `limits.capacity` of the config.
     #[schemars(example = &"peers")]
-    pub(super) name: &'static str,
+    pub name: &'static str,
     /// The old value: a count, bytes or seconds.
     #[schemars(with = "f64")]
-    pub(super) before: Number,
+    pub before: Number,
     /// The new value.
     #[schemars(with = "f64")]
-    pub(super) after: Number,
+    pub after: Number,
 }
 
 /// A reason for a grade.
 #[derive(JsonSchema, Serialize)]
-pub(super) struct WrittenReason {
+pub struct WrittenReason {
     /// The best grade that it leaves.
-    pub(super) grade: Grade,
+    pub grade: Grade,
     /// The reason as a phrase.
-    pub(super) message: String,
+    pub message: String,
 }
 
 /// A Peer that changes.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenPeer<'a> {
+pub struct WrittenPeer<'a> {
     /// Its name.
     #[schemars(example = &"prod--west--n1")]
-    pub(super) name: &'a str,
+    pub name: &'a str,
     /// The kind of the change.
-    pub(super) change: WrittenPeerChangeKind,
+    pub change: WrittenPeerChangeKind,
     /// The cluster whose node has its key, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) source: Option<&'a str>,
+    pub source: Option<&'a str>,
     /// The node that has its key, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) node: Option<String>,
+    pub node: Option<String>,
     /// The old or new name, if a Peer with the same key is renamed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) renamed: Option<&'a str>,
+    pub renamed: Option<&'a str>,
     /// The ranges that it gains; all of them if it is new.
-    pub(super) gained: Vec<String>,
+    pub gained: Vec<String>,
     /// The ranges that it loses; all of them if it is removed.
-    pub(super) lost: Vec<String>,
+    pub lost: Vec<String>,
     /// The other differences, as phrases.
-    pub(super) differences: Vec<String>,
+    pub differences: Vec<String>,
     /// Its causes, as indexes of `causes`: of many, the first ones.
-    pub(super) causes: &'a [usize],
+    pub causes: &'a [usize],
     /// The number of further causes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) more_causes: Option<usize>,
+    pub more_causes: Option<usize>,
 }
 
 /// A kind of change of a Peer.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "PeerChange")]
 #[serde(rename_all = "lowercase")]
-pub(super) enum WrittenPeerChangeKind {
+pub enum WrittenPeerChangeKind {
     /// It is new.
     Added,
     /// It has another content.

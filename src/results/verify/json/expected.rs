@@ -16,7 +16,7 @@ use super::{NAMED, Verified, WrittenNode, each};
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Expectation")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenExpectationResult {
+pub struct WrittenExpectationResult {
     /// Its name, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
@@ -26,7 +26,7 @@ pub(super) struct WrittenExpectationResult {
     /// The expected result.
     expect: WrittenResultExpected,
     /// Whether all its packets have the expected result, and there is at least one.
-    holds: bool,
+    pub holds: bool,
     /// The number of paths that it matches, between nodes and ranges that it names.
     pairs: u64,
     /// The number of paths that break it.

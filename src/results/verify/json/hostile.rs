@@ -20,7 +20,7 @@ use super::{NAMED, Verified, each};
 /// The powers of an attacker with root in one cluster over the others.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenHostile {
+pub struct WrittenHostile {
     /// The cluster.
     cluster: String,
     /// Whether the attacker is limited to what the meshes declare.

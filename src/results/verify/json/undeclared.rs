@@ -11,8 +11,9 @@ use crate::results::verify::Verified;
 
 /// Paths from or to one range that work although no mesh declares them.
 #[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Undeclared")]
 #[serde(rename_all = "camelCase")]
-pub(in crate::results::verify) struct WrittenUndeclared {
+pub struct WrittenUndeclaredPaths {
     /// The cluster that sends.
     pub(in crate::results::verify) from: String,
     /// The cluster that receives.
@@ -41,7 +42,7 @@ pub(in crate::results::verify) struct WrittenUndeclared {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Unallowed")]
 #[serde(rename_all = "camelCase")]
-pub(in crate::results::verify) struct WrittenUnallowed {
+pub struct WrittenUnallowed {
     /// The class of a source.
     sender: AddressClass,
     /// The class of the destination.
@@ -65,7 +66,7 @@ pub(in crate::results::verify) struct WrittenUnallowed {
 /// Addresses that no node has, in a range that a node carries as a whole. Packets to them leave by the node's default route.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::results::verify) struct WrittenUnowned {
+pub struct WrittenUnowned {
     /// The node that gets the packets.
     node: WrittenNode,
     /// The range.
@@ -121,10 +122,10 @@ impl Verified<'_, '_> {
     pub(in crate::results::verify) fn undeclared(
         &self,
         undeclared: &Undeclared,
-    ) -> WrittenUndeclared {
+    ) -> WrittenUndeclaredPaths {
         let Paths { from, to, sender, receiver, is_source, span, owner } = undeclared.paths;
         let home = if is_source { from } else { to };
-        WrittenUndeclared {
+        WrittenUndeclaredPaths {
             from: self.cluster(from),
             to: self.cluster(to),
             sender,

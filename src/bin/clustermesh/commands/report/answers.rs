@@ -1,90 +1,172 @@
-//! The answers of the other commands, of which the page is made.
+//! The results of the other commands, of which the page is made.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
-use clap::Args;
-use clustermesh::html_report::MeshAnswers;
-use serde_json::Value;
+use clustermesh::capacity::Cost;
+use clustermesh::diagnostic::escaped;
+use clustermesh::graph::{GraphInputs, GraphLevel, MeshGraph};
+use clustermesh::html_report::{MeshResults, NoResult, page};
+use clustermesh::outage::OutageProof;
+use clustermesh::results::findings::Report;
+use clustermesh::results::findings::json::{WrittenFinding, findings};
+use clustermesh::results::outage::json::WrittenOutage;
+use clustermesh::results::outage::{LossProof, TriedLosses};
+use clustermesh::results::trace::TraceResult;
+use clustermesh::results::trace::tracer::Tracer;
+use clustermesh::results::verify::json::{WrittenFailure, WrittenVerification, written};
+use clustermesh::results::{diff, outage};
 
-use super::captured::{arguments, document, text};
-use crate::commands::{capacity, diff, graph, outage, trace, validate, verify};
-use crate::failure::CommandResult;
+use crate::cluster_peers::{self, Dumps, Gathered};
+use crate::commands::diff::VersionComparison;
+use crate::commands::verify::{self, ProofInputs, VerifyArgs, expectations};
+use crate::commands::{capacity, validate};
+use crate::failure::{CommandFailure, CommandResult};
+use crate::inputs::{self, Inputs};
 use crate::output::Printer;
+use crate::proving::{self, WantedPeers};
 use crate::settings::FileOptions;
 
 /// The most packets that are followed.
 const PACKETS: usize = 200;
 
-/// Runs the commands with the same files.
+/// The longest reason of a failure that is shown, in characters.
+const SHOWN: usize = 4000;
+
+/// Runs the commands with the same files, and returns the page.
 ///
 /// # Errors
-/// There is no mesh, or a mistake in the arguments.
+/// There is no mesh.
 pub(super) fn gather(
     files: &FileOptions,
     against: Option<&OsStr>,
     printer: &Printer,
-) -> CommandResult<MeshAnswers> {
+) -> CommandResult<String> {
     let progress = printer.progress("Validating the mesh");
-    let args: validate::ValidateArgs = arguments(&["--output", "json"])?;
-    let validation = text(|printer| validate::run(&args, files, printer))?;
+    let (findings, capacity, read) = match inputs::gather(files) {
+        Ok(inputs) => {
+            let (findings, capacity) = check(&inputs)?;
+            (findings, capacity, read(inputs).map_err(refusal))
+        }
+        Err(failure) => {
+            let mistakes = failure.into_mistakes()?;
+            let found = findings(&Report::new(&mistakes.files, &mistakes.findings));
+            let refusal = NoResult::from(found.clone());
+            (found, Err(refusal.clone()), Err(refusal))
+        }
+    };
     drop(progress);
     let _progress = printer.progress("Verifying the mesh");
-    let json = ["--output", "json"];
-    let with_nodes = ["--output", "json", "--level", "nodes"];
-    let verification = answer(&json, verify::run, files)?;
-    let traces = match &verification {
-        Ok(verification) => traces(files, verification)?,
-        Err(_) => String::new(),
+    let proofs = read.as_ref().map_err(Clone::clone);
+    let proofs = proofs.and_then(|(read, refused)| prove(read, refused.as_ref()).map_err(refusal));
+    let (verification, outage, graph, traces) = match proofs {
+        Ok(Proofs { verification, outage, graph, traces }) => {
+            (verification, Some(outage), Ok(graph), traces)
+        }
+        Err(refusal) => (Err(refusal.clone()), None, Err(refusal), Vec::new()),
     };
-    Ok(MeshAnswers {
-        validation,
+    let comparison = against.map(|it| VersionComparison::against(it, files).map_err(refusal));
+    let compared = comparison.as_ref().map(|it| it.as_ref().map(VersionComparison::compared));
+    let results = MeshResults {
+        findings,
         verification,
-        outage: answer(&json, outage::run, files)?,
-        capacity: answer(&json, capacity::run, files)?,
-        graph: answer(&with_nodes, graph::run, files)?,
-        picture: picture(files)?,
-        difference: against.map(|it| difference(files, it)).transpose()?,
+        outage,
+        capacity,
+        graph,
+        difference: compared
+            .as_ref()
+            .map(|it| it.as_ref().map(diff::json::written).map_err(|it| (*it).clone())),
         traces,
+    };
+    Ok(page(&results)?)
+}
+
+/// The loads of the clusters, if there is a plan.
+type Loads = Result<Vec<Cost>, NoResult>;
+
+/// Returns the findings of `validate` and the loads of the clusters.
+fn check(inputs: &Inputs) -> CommandResult<(Vec<WrittenFinding>, Loads)> {
+    let checked = validate::check(inputs)?;
+    let found = findings(&Report::new(&inputs.files, &checked.findings));
+    let planned = checked.planned.as_ref().zip(checked.rendered.as_ref());
+    let costs = planned.map(|(planned, rendered)| {
+        capacity::costs(&capacity::ledger(planned, rendered, &inputs.settings))
+    });
+    let costs = costs.ok_or_else(|| found.clone().into());
+    Ok((found, costs))
+}
+
+/// Reads what the proofs need. Without the expectations, everything else is still proved.
+fn read(inputs: Inputs) -> CommandResult<(ProofInputs, Option<NoResult>)> {
+    let Gathered { mut inputs, grave } = cluster_peers::provable(inputs)?;
+    let ((expectations, mistakes), refused) = match expectations::read(&mut inputs, None) {
+        Ok(read) => (read, None),
+        Err(failure) => (Default::default(), Some(refusal(failure))),
+    };
+    let applied = cluster_peers::read(&mut inputs, Some(&Dumps::default()))?;
+    Ok((ProofInputs { inputs, grave, expectations, mistakes, applied }, refused))
+}
+
+/// The results of the proofs.
+struct Proofs<'r> {
+    verification: Result<WrittenVerification, NoResult>,
+    outage: WrittenOutage,
+    graph: MeshGraph,
+    traces: Vec<Option<TraceResult<'r>>>,
+}
+
+fn prove<'r>(read: &'r ProofInputs, refused: Option<&NoResult>) -> CommandResult<Proofs<'r>> {
+    let ProofInputs { inputs, applied, .. } = read;
+    let wanted = WantedPeers::plan(inputs, &Dumps::default(), applied)?;
+    let fabric = applied.fabric_of(inputs, Some(&wanted.fleet), None);
+    let ceilings = inputs.settings.ceilings;
+    let reach = proving::look(&fabric, ceilings)?;
+    let verified = match refused {
+        Some(refused) => Err(refused.clone()),
+        None => verify::prove(&VerifyArgs::default(), read, &wanted, written)
+            .and_then(|it| Ok(it?))
+            .map_err(refusal),
+    };
+    let verification = proving::verified(&reach, inputs.asked(), || wanted.excused());
+    let proof = OutageProof::new(&reach, inputs.asked(), ceilings.most_steps());
+    let tried = TriedLosses::Single(proof.survey());
+    let outage = LossProof {
+        basis: String::new(),
+        fabric: &fabric,
+        total: verification.total(),
+        tried: &tried,
+    };
+    let graph = GraphInputs {
+        meshes: &inputs.meshes,
+        fleet: &wanted.fleet,
+        plan: wanted.plan.as_ref(),
+        fabric: &fabric,
+        verification: &verification,
+    };
+    let graph = graph.graph().shown(&BTreeSet::new(), Some(GraphLevel::Nodes));
+    let mut tracer = Tracer::new(&inputs.files, &inputs.meshes, &fabric, None);
+    let failures = verified.iter().flat_map(|it| &it.failures);
+    let packets = failures.take(PACKETS).map(|it| {
+        let WrittenFailure { from, source, to, destination, .. } = it;
+        let from = format!("{}/{source}", from.cluster);
+        tracer.trace(&from, &format!("{to}/{destination}")).ok()
+    });
+    let followed = packets.collect();
+    Ok(Proofs {
+        verification: verified,
+        outage: outage::json::written(&outage),
+        graph,
+        traces: followed,
     })
 }
 
-/// Returns the document that a command prints, or its failure.
-fn answer<A: Args>(
-    options: &[&str],
-    run: fn(&A, &FileOptions, &mut Printer) -> CommandResult,
-    files: &FileOptions,
-) -> CommandResult<Result<String, String>> {
-    let args: A = arguments(options)?;
-    Ok(document(|printer| run(&args, files, printer)))
-}
-
-/// Draws the graph; nothing if that fails, which its document explains.
-fn picture(files: &FileOptions) -> CommandResult<Option<String>> {
-    let args: graph::GraphArgs = arguments(&["--output", "svg"])?;
-    let picture = text(|printer| graph::run(&args, files, printer)).ok();
-    Ok(picture.filter(|it| it.starts_with("<svg")))
-}
-
-fn difference(files: &FileOptions, against: &OsStr) -> CommandResult<Result<String, String>> {
-    let mut args: diff::DiffArgs = arguments(&["--output", "json"])?;
-    args.against = Some(against.to_owned());
-    Ok(document(|printer| diff::run(&args, files, printer)))
-}
-
-/// Follows the smallest packet of each failure, in their order.
-fn traces(files: &FileOptions, verification: &str) -> CommandResult<String> {
-    let document: Value = serde_json::from_str(verification)?;
-    let failures = document["failures"].as_array();
-    let packets = failures.into_iter().flatten().take(PACKETS).map(|it| {
-        let field = |pointer| it.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let [from, source] = ["/from/cluster", "/source"].map(field);
-        let [to, destination] = ["/to", "/destination"].map(field);
-        format!("{from}/{source} {to}/{destination}\n")
-    });
-    let packets: String = packets.collect();
-    if packets.is_empty() {
-        return Ok(String::new());
+/// Returns the reason for which there is no result.
+fn refusal(failure: CommandFailure) -> NoResult {
+    match failure.into_mistakes() {
+        Ok(it) => findings(&Report::new(&it.files, &it.findings)).into(),
+        Err(error) => {
+            let message = escaped(&format!("{error:#}"), SHOWN);
+            NoResult { message, ..NoResult::default() }
+        }
     }
-    let args: trace::TraceArgs = arguments(&["--batch"])?;
-    Ok(text(|printer| trace::follow(&args, Some(&packets), files, printer))?)
 }
