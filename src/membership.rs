@@ -178,6 +178,52 @@ pub enum Contradicted {
     NodeSelector,
 }
 
+/// Returns how many nodes are the cause of those that are left out, given the names of these and the reasons; none if no
+/// cluster gets the Peer that a node leads.
+///
+/// One node takes its whole location with it: its members have no other leader, or only one that Kilo did not elect and
+/// gave no WireGuard address. And one whose pod CIDR is that of another node, or inside of it, takes the other one with it.
+pub fn causing_nodes<'r>(
+    granularity: Granularity,
+    left_out: impl IntoIterator<Item = (&'r str, Option<&'r ExcludedReason>)>,
+) -> usize {
+    let (mut causing, mut twins, mut unelected) = (BTreeSet::new(), Vec::new(), 0);
+    for (node, reason) in left_out {
+        match reason {
+            Some(ExcludedReason::LeaderExcluded(_) | ExcludedReason::NotSelected) => {}
+            Some(ExcludedReason::NoWireguardIp) if granularity != Granularity::Full => {
+                unelected += 1
+            }
+            Some(ExcludedReason::PodCidrTaken { cidr, other, node: by }) => {
+                if cidr == other {
+                    twins.push((node, &**by));
+                } else {
+                    causing.insert(&**by);
+                }
+            }
+            _ => drop(causing.insert(node)),
+        }
+    }
+    for (node, by) in twins {
+        if !causing.contains(by) {
+            causing.insert(node);
+        }
+    }
+    causing.len().max(unelected)
+}
+
+impl Membership {
+    /// Returns whether one node alone can be why no other cluster gets anything of this one: at most one has a Peer to
+    /// give, or is why none has.
+    pub fn depends_on_one(&self, granularity: Granularity) -> bool {
+        let excluded = self.excluded.iter();
+        let is_selected = |it: &ExcludedNode| it.reason != ExcludedReason::NotSelected;
+        let has_any = !self.candidates.is_empty() || excluded.clone().any(is_selected);
+        let left_out = excluded.map(|it| (&*it.node, Some(&it.reason)));
+        has_any && self.candidates.len() + causing_nodes(granularity, left_out) <= 1
+    }
+}
+
 /// Finds the candidates for Peers of a cluster in `mesh`. Its snapshot is the file `source`.
 pub fn membership(mesh: &MeshName, cluster: &Cluster, source: &Arc<str>) -> Membership {
     let segments = &cluster.segments;

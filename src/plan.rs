@@ -123,6 +123,14 @@ impl Plan {
         ranges.any(|it| it.contains(Cidr::host(address)))
     }
 
+    /// Returns the targets and sources of which the target gets nothing because of a claim of one node.
+    pub fn lost_to_one(&self) -> impl Iterator<Item = (&ClusterName, &ClusterName)> {
+        self.targets.iter().flat_map(|target| {
+            let absent = target.absent.iter().filter(|it| it.1.is_lost_to_one());
+            absent.map(|it| (&target.cluster, it.0))
+        })
+    }
+
     /// Returns the targets that get no Peer because of the data of their own nodes.
     pub fn cut_off(&self) -> impl Iterator<Item = &Target> {
         let empty = self.targets.iter().filter(|it| it.peer_sets.is_empty());
@@ -156,7 +164,7 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
         external.peer_sets.retain(is_kept);
     }
     Ok(Plan {
-        silent: silent(fleet, &peer_sets.made),
+        silent: silent(fleet, &peer_sets.made, &targets),
         peer_sets: peer_sets.made,
         targets,
         externals,
@@ -250,15 +258,21 @@ fn decisions(view: &TargetView) -> Decisions {
     decisions
 }
 
-fn silent(fleet: &Fleet, peer_sets: &[PeerSet]) -> Vec<ClusterName> {
+/// Returns the clusters that give nothing, unless a claim of one node is why: it must not stop the render for all others.
+fn silent(fleet: &Fleet, peer_sets: &[PeerSet], targets: &[Target]) -> Vec<ClusterName> {
     let giving: BTreeSet<&ClusterName> =
         peer_sets.iter().map(|peer_set| &peer_set.source).collect();
     let could_give = |cluster: &ClusterName| {
         let mut members = fleet.memberships(cluster);
         members.any(|it| !it.cluster.nodes.is_empty() && it.targets().next().is_some())
     };
+    let is_claim = |cluster: &ClusterName| {
+        let absent = targets.iter().filter_map(|it| it.absent.get(cluster));
+        let mut absent = absent.peekable();
+        absent.peek().is_some() && absent.all(AbsentSource::is_lost_to_one)
+    };
     let clusters = fleet.clusters();
-    let silent = clusters.filter(|it| !giving.contains(it) && could_give(it));
+    let silent = clusters.filter(|it| !giving.contains(it) && could_give(it) && !is_claim(it));
     silent.cloned().collect()
 }
 

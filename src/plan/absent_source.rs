@@ -1,5 +1,6 @@
 //! Absent sources: those that give it nothing although people let them.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ pub struct AbsentSource {
     pub is_typed: bool,
     /// Whether anything is known to be left out for what a node claims.
     pub is_claimed: bool,
+    /// Whether a single node can be why.
+    pub is_of_one: bool,
     /// The number of reasons in which the data of the target's own nodes has a part.
     pub own_reasons: usize,
     /// Whether no node of the source has an endpoint, and most nodes of the target have none. Then the
@@ -37,8 +40,8 @@ pub struct AbsentSource {
 }
 
 impl AbsentSource {
-    /// Returns what a target misses of a source that gives it nothing; nothing where the source has no node
-    /// left that can give anything to anyone: that is for the guards of its snapshot.
+    /// Returns what a target misses of a source that gives it nothing; nothing where several nodes are why the source has
+    /// none left that can give anything to anyone: that is for the guards of its snapshot.
     pub(super) fn find(
         view: &TargetView,
         source: &TargetSource,
@@ -46,7 +49,8 @@ impl AbsentSource {
     ) -> Option<Self> {
         let member = source.member;
         let membership = &member.membership;
-        if membership.candidates.is_empty() {
+        let is_of_one = membership.depends_on_one(member.cluster.granularity);
+        if membership.candidates.is_empty() && !is_of_one {
             return None;
         }
         let by_people = ExcludedByMesh::find(&member.cluster, membership);
@@ -80,8 +84,10 @@ impl AbsentSource {
             is_claimed: reasons.iter().any(|it| it.is_of_claims())
                 || 0 < excluded.count()
                 || !membership.withheld.is_empty(),
-            own_reasons: reasons.iter().filter(|it| is_of_target(view, it)).count(),
-            has_no_endpoint: !member.entry.name.is_external()
+            own_reasons: own_reasons(view, reasons),
+            is_of_one,
+            has_no_endpoint: !membership.candidates.is_empty()
+                && !member.entry.name.is_external()
                 && source.own.roams()
                 && membership.candidates.iter().all(|it| it.endpoint.is_none()),
             looping: reasons.iter().filter_map(|it| looping(it)).collect(),
@@ -91,6 +97,11 @@ impl AbsentSource {
     /// Returns whether people let the target have something, so that only nodes' claims keep it.
     pub(crate) fn is_by_claims(&self) -> bool {
         self.is_claimed && 0 < self.nodes && self.is_let()
+    }
+
+    /// Returns whether a claim of one node keeps everything that people let the target have.
+    pub(super) fn is_lost_to_one(&self) -> bool {
+        self.is_of_one && self.is_by_claims()
     }
 
     /// Returns whether people let the target have something.
@@ -133,6 +144,21 @@ fn lacks_anchor(reasons: &[Arc<TargetReason>], range: Cidr) -> bool {
         TargetReason::NoAnchor { ranges } => ranges.contains(&range),
         _ => false,
     })
+}
+
+/// Returns the number of reasons in which the data of the target's own nodes has a part. A key that only one of them has is
+/// a claim of this node.
+fn own_reasons(view: &TargetView, reasons: &[Arc<TargetReason>]) -> usize {
+    let key_holders: BTreeSet<&str> = reasons
+        .iter()
+        .filter_map(|it| match &**it {
+            TargetReason::OwnKey { own, .. } => Some(&**own),
+            _ => None,
+        })
+        .collect();
+    let is_claim =
+        |it: &TargetReason| matches!(it, TargetReason::OwnKey { .. }) && key_holders.len() == 1;
+    reasons.iter().filter(|it| is_of_target(view, it) && !is_claim(it)).count()
 }
 
 /// Returns whether the data of the target's own nodes is a reason.

@@ -15,6 +15,10 @@ pub fn excused(fleet: &Fleet, plan: &Plan) -> Excused {
     for member in fleet.members() {
         membership(member, &mut excused);
     }
+    for (target, source) in plan.lost_to_one() {
+        let ranges = fleet.memberships(source).flat_map(|it| it.entry.networks.all());
+        ranges.for_each(|it| excused.range(target, source, it.cidr));
+    }
     for withheld in &plan.withheld {
         let (target, source) = (&withheld.target, &withheld.source);
         let member = |cluster: &ClusterName| fleet.memberships(cluster).next();
@@ -45,10 +49,11 @@ pub fn excused(fleet: &Fleet, plan: &Plan) -> Excused {
     excused
 }
 
-/// Excuses ranges that no cluster gets, unless most nodes of the cluster contradict its entry.
+/// Excuses ranges that no cluster gets, unless most nodes of the cluster contradict its entry. A single node may always be
+/// wrong.
 fn membership(member: &Member, excused: &mut Excused) {
     let membership = &member.membership;
-    if !membership.contradictions.is_empty() {
+    if membership.contradictions.iter().any(|it| 1 < it.against) {
         return;
     }
     let cluster = &member.entry.name;
@@ -70,7 +75,7 @@ fn is_minority(count: usize, all: usize) -> bool {
 
 /// Returns the ranges of a node with a Peer.
 fn given<'f>(
-    fleet: &'f Fleet,
+    fleet: &'f Fleet<'f>,
     cluster: &'f ClusterName,
     leader: &'f NodeName,
 ) -> impl Iterator<Item = Cidr> + 'f {

@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::gitops::{PEER_WITHOUT_ENDPOINT, twin_peers};
 use super::nodes::CONTRADICTED;
 use super::{Finding, bare};
-use crate::agent::fabric::{Fabric, NodeRef, Owner, Site, SiteId, SitePair};
+use crate::agent::fabric::{DialPremise, Fabric, NodeRef, Owner, Site, SiteId, SitePair};
 use crate::agent::peers::{ClusterPeer, PeerId, Prize};
 use crate::diagnostic::{FindingCause, Severity};
-use crate::fleet::MissingSnapshot;
+use crate::fleet::{Fleet, Member, MissingSnapshot};
+use crate::kilo::topology::Leader;
 use crate::mesh::{acceptance, at_policies, refusing};
 use crate::name::ClusterName;
 use crate::net::Cidr;
-use crate::packet::messages;
 use crate::packet::premise::{MaskedPod, Premise};
+use crate::packet::{AssumedDial, Doubt, Ending, messages};
+use crate::plan::Plan;
 use crate::proof::rule::{NOTHING_PROVED, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS};
 use crate::proof::verify::{Assumption, Failure, Leak, LeakedRange, Verification};
 use crate::text::{NAMED, count, listed};
@@ -36,6 +38,23 @@ pub struct InputGaps<'a> {
     pub mistakes: &'a [Finding],
     /// The clusters without a usable snapshot. The keys of their nodes are unknown.
     pub missing: &'a [MissingSnapshot],
+    /// Whether one node's claim leaves nothing of a cluster, see [`silenced`].
+    pub are_silenced: bool,
+}
+
+/// Returns whether a claim of one node is why some cluster gives nothing to another one, or makes its only leader uncertain.
+pub fn silenced(fleet: &Fleet, plan: Option<&Plan>) -> bool {
+    // With several such clusters, several nodes are the reason.
+    let is_unled = |it: &Member| {
+        let topology = &it.cluster.topology;
+        let mut segments = topology.segments.iter();
+        match topology.segments.len() {
+            0 => topology.nodes.len() == 1,
+            1 => segments.all(|it| matches!(it.leader, Leader::Ambiguous(_))),
+            _ => false,
+        }
+    };
+    plan.is_some_and(|it| it.lost_to_one().next().is_some()) || fleet.members().iter().any(is_unled)
 }
 
 impl InputGaps<'_> {
@@ -65,7 +84,7 @@ pub fn findings(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -
     let is_idle = verification.is_idle;
     // The next hop of an anchor is outside of what can be proved.
     let is_proved = 0 < total.kept + total.routed || !is_claimed || is_idle || !gaps.are_none();
-    let nothing = (!is_proved).then(|| nothing_proved(fabric, verification));
+    let nothing = (!is_proved).then(|| nothing_proved(fabric, verification, gaps.are_silenced));
     let unproved = unproved(fabric, verification);
     failures
         .into_iter()
@@ -184,8 +203,11 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
     let mut finding = messages::verdict(fabric, trace)?.about(from);
     if failed.is_claimed {
         finding.severity = Severity::Warning;
-        finding.help =
-            Some("run `clustermesh validate` to see which node's claim causes this".to_owned());
+        // The message about a refused route names the node and its value.
+        if !matches!(trace.ending(), Ending::Ambiguous { doubt: Doubt::Refused(_), .. }) {
+            finding.help =
+                Some("run `clustermesh validate` to see which node's claim causes this".to_owned());
+        }
     }
     let to = cluster(fabric, packet.to.site());
     let pairs = match failed.pairs {
@@ -323,7 +345,7 @@ fn unproved(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
         .collect()
 }
 
-fn nothing_proved(fabric: &Fabric, verification: &Verification) -> Finding {
+fn nothing_proved(fabric: &Fabric, verification: &Verification, are_silenced: bool) -> Finding {
     let assumed = verification.total().assumed;
     if 0 < assumed {
         let pairs = count(assumed, "path");
@@ -336,6 +358,12 @@ fn nothing_proved(fabric: &Fabric, verification: &Verification) -> Finding {
             Premise::Masqueraded(MaskedPod { at, .. }) => {
                 is_only(at.site) && fabric.site(at.site).entry.pod_source.is_none()
             }
+            // The only leader of a cluster reports its endpoint.
+            Premise::Dial(AssumedDial { premise, at, peer }) => {
+                let dialled = fabric.held_by(at.site, peer).map(|it| fabric.site(it.site));
+                premise != DialPremise::Private
+                    && dialled.is_some_and(|it| it.model.topology.segments.len() == 1)
+            }
             _ => false,
         };
         if verification.failures.is_empty() && verification.assumptions.iter().any(is_claim) {
@@ -345,5 +373,10 @@ fn nothing_proved(fabric: &Fabric, verification: &Verification) -> Finding {
     }
     let message = "no declared path between linked clusters works";
     let help = "run `clustermesh validate` to see why nodes are left out";
-    Finding::new(&NOTHING_PROVED, message).help(help)
+    let mut finding = Finding::new(&NOTHING_PROVED, message).help(help);
+    if are_silenced || !verification.failures.is_empty() {
+        // Only claims of nodes are left, and none of them fails a merge.
+        finding.severity = Severity::Warning;
+    }
+    finding
 }

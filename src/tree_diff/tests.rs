@@ -137,6 +137,7 @@ fn absent(nodes: usize, range: &str, is_claimed: bool) -> Plan {
         nodes,
         ranges: vec![range.parse().unwrap()],
         is_claimed,
+        is_of_one: false,
         has_no_endpoint: false,
         ..AbsentSource::default()
     };

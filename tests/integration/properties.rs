@@ -30,6 +30,7 @@ mod anchors;
 mod changes;
 mod external;
 mod families;
+mod node_claims;
 mod one_node;
 mod proposal;
 mod reach;

@@ -1,6 +1,6 @@
 //! Sites: one cluster as its own Kilo makes it, and who in it has which address.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -22,11 +22,6 @@ use crate::net::prefixes::{Prefixes, Span};
 use crate::net::{Cidr, Families, Family, family};
 use crate::snapshot::{Node, Snapshot};
 use crate::wireguard::Endpoint;
-
-/// Returns whether nodes are only a few of their cluster: at most half of it, or its only one.
-pub fn are_few(nodes: usize, all: usize) -> bool {
-    2 * nodes <= all || all == 1
-}
 
 /// One cluster.
 #[derive(Clone, Debug)]
@@ -168,7 +163,7 @@ impl<'a> Site<'a> {
     }
 
     /// Returns whether its Kilo routes a kind of address between nodes. An external peer has both.
-    fn routes(&self, family: Family) -> bool {
+    pub(super) fn routes(&self, family: Family) -> bool {
         self.reading.family.is_none_or(|it| it == family)
     }
 
@@ -317,42 +312,6 @@ impl<'a> Site<'a> {
     /// Returns a route that a kernel refuses in the segment of a node: other routes there may be missing.
     pub fn refused(&self, node: NodeId) -> Option<KernelRefusal> {
         self.refused.get(&self.segment(node)?).copied()
-    }
-
-    /// Returns whether kernels refuse a route only because a few nodes report internal addresses of another
-    /// family than the one that the cluster routes.
-    pub fn is_refused_for_few(&self, refusal: KernelRefusal) -> bool {
-        let nodes = &self.model.topology.nodes;
-        let of_other: Vec<IpAddr> = nodes
-            .iter()
-            .filter_map(|it| it.kilo.internal_address())
-            .filter(|it| !self.routes(family(*it)))
-            .collect();
-        let is_few = !of_other.is_empty() && are_few(of_other.len(), nodes.len());
-        is_few
-            && match refusal {
-                KernelRefusal::Range { peer, index } => self.model.share(peer).is_some_and(|it| {
-                    let allowed = it.translation.allowed_ips.get(index);
-                    allowed.is_some_and(|it| it.interface.is_network())
-                }),
-                KernelRefusal::Segment { route, .. } => of_other.iter().any(|it| {
-                    route.source == Some(*it)
-                        || route.destination.interface.network == Cidr::host(*it)
-                }),
-            }
-    }
-
-    /// Returns whether at most half of the nodes report an internal address at which a Peer is dialled.
-    pub fn is_captured_by_few(&self) -> bool {
-        let endpoints = self.model.peers.ids().filter_map(|it| {
-            let endpoint = self.model.endpoint(Tunnel::Peer(it))?;
-            endpoint.address()
-        });
-        let endpoints: BTreeSet<IpAddr> = endpoints.collect();
-        let nodes = &self.model.topology.nodes;
-        let internal = nodes.iter().filter_map(|it| it.kilo.internal_address());
-        let capturing = internal.filter(|it| endpoints.contains(it)).count();
-        are_few(capturing, nodes.len())
     }
 
     /// Returns the longest range that a node is connected to and `address` is in: its own pods, or the

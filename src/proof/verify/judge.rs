@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
-use std::net::IpAddr;
 
 use super::assumption::{AlikePremises, PremiseSubject};
 use super::cause::FailureCause;
@@ -10,18 +9,15 @@ use super::failures::Failures;
 use super::link_terms::LinkTerms;
 use super::links::Asked;
 use super::{Assumption, Failure, Leak, ProofPart, Tallies, Tally, excused, undeclared};
-use crate::agent::fabric::{DialPremise, NodeRef, SiteId, SitePair, are_few};
-use crate::agent::model::Tunnel;
-use crate::agent::peers::PeerId;
-use crate::kilo::id::NodeId;
+use crate::agent::fabric::{DialPremise, NodeRef, SiteId, SitePair};
 use crate::mesh::{AddressClass, Link, refusals};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::packet::premise::{Distant, Premise, Unencapsulated, UnshownRoute};
 use crate::packet::trace::Trace;
-use crate::packet::{AssumedDial, Doubt, Ending, Goal, Packet, Session};
+use crate::packet::{AssumedDial, Goal, Packet, Session};
+use crate::proof::claimed::is_of_few;
 use crate::proof::reach::{AddressBlock, ClassVerdict, Premised, PremisedPaths, Reach};
-use crate::wireguard::Endpoint;
 
 /// Counts what holds between two clusters.
 pub(super) struct PairJudge<'j, 'f, 'a> {
@@ -268,81 +264,7 @@ impl<'j> PairJudge<'j, '_, '_> {
         let packet = &failing.packet;
         excused::holds(there, Span::host(packet.destination))
             || excused::holds(back, Span::host(packet.source))
-            || self.is_of_few(failing)
-    }
-
-    /// Returns whether a packet fails only because of what a few nodes report of their own addresses.
-    fn is_of_few(&self, failing: &Trace) -> bool {
-        let packet = &failing.packet;
-        match *failing.ending() {
-            Ending::LocalShadow { at, .. } if at.site == self.pair.to => {
-                self.have_few(at.site, packet.source)
-            }
-            Ending::LocalShadow { at, .. } => self.have_few(at.site, packet.destination),
-            // A node of the cluster itself has an endpoint as its address.
-            Ending::Loops { at, claim, range, .. } if claim.peer().is_none() => {
-                range.is_host() && self.reach.fabric.site(at.site).is_captured_by_few()
-            }
-            Ending::Loops { at, peer, address, .. } => {
-                let site = self.reach.fabric.site(at.site);
-                let endpoint = site.model.endpoint(Tunnel::Peer(peer));
-                let is_dialled = endpoint.and_then(Endpoint::address) == Some(address);
-                // Elsewhere than on the LAN the other side is seen at another address.
-                let is_on_lan = site.connection(at.node, address).is_some();
-                !is_dialled && is_on_lan && self.have_few(at.site, address)
-            }
-            // A node's endpoint is an address of the node that dials it.
-            Ending::NoInitiator { from, peer, to, back } => {
-                self.is_own_of(from, peer, to) || self.is_own_of(to, back, from)
-            }
-            Ending::Flapping { at, peer, other } => self.is_own_of(at, peer, other),
-            // An election makes no declared path fail, to pods or to services.
-            Ending::NoHop { .. }
-            | Ending::Ambiguous { doubt: Doubt::Nodes { .. } | Doubt::Leader, .. } => true,
-            // Nodes of the cluster itself have the range, as their own pods or addresses. One of them may be right.
-            Ending::Ambiguous { at, doubt: Doubt::Range { ref claims, .. } } => {
-                let nodes = self.reach.fabric.site(at.site).model.topology.nodes.len();
-                let is_own = claims.iter().all(|it| it.peer().is_none());
-                is_own && are_few(claims.len().saturating_sub(1), nodes)
-            }
-            Ending::SourceRejected { by, owner: Some((claim, _)), .. }
-                if claim.peer().is_none() =>
-            {
-                let is_receiver = by.site == self.pair.to;
-                let source = if is_receiver { packet.source } else { packet.destination };
-                self.have_few(by.site, source)
-            }
-            Ending::StolenBy { at, claim, .. } => {
-                let segment = self.reach.fabric.site(at.site).segment(at.node);
-                segment.map(Tunnel::Segment) == Some(claim.tunnel)
-            }
-            Ending::Ambiguous { at, doubt: Doubt::Refused(refusal) } => {
-                self.reach.fabric.site(at.site).is_refused_for_few(refusal)
-            }
-            _ => false,
-        }
-    }
-
-    /// Returns whether a node dials another one at an address of its own, as the other one claims.
-    fn is_own_of(&self, at: NodeRef, peer: PeerId, other: NodeRef) -> bool {
-        let (fabric, site) = (self.reach.fabric, self.reach.fabric.site(at.site));
-        let endpoint = site.model.endpoint(Tunnel::Peer(peer));
-        endpoint.is_some_and(|it| {
-            let is_claimed = it.address().is_some_and(|it| fabric.has_endpoint_at(it, other));
-            is_claimed && fabric.is_at(at, other, it)
-        })
-    }
-
-    /// Returns whether only a few nodes of a cluster report that an address is theirs or on their LAN.
-    fn have_few(&self, number: SiteId, address: IpAddr) -> bool {
-        let site = self.reach.fabric.site(number);
-        let nodes = site.model.topology.nodes.ids();
-        let all = nodes.len();
-        let has = |node: &NodeId| {
-            site.connection(*node, address).is_some() || site.has_address(*node, address)
-        };
-        let having = nodes.filter(has).count();
-        are_few(having, all)
+            || is_of_few(self.reach.fabric, failing)
     }
 
     /// Adds a failure to those of its cause.

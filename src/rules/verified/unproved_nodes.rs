@@ -8,7 +8,7 @@ use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
 use crate::kilo::node_checks;
 use crate::kilo::topology::Leader;
-use crate::membership::{Contradicted, ExcludedReason, PeerCandidate, Unready};
+use crate::membership::{Contradicted, ExcludedReason, PeerCandidate, Unready, causing_nodes};
 use crate::mesh::State;
 use crate::name::ClusterName;
 use crate::plan::{Plan, TargetReason, Withheld};
@@ -127,7 +127,9 @@ impl UnprovedNodes<'_> {
         let snapshot = format!("then run `clustermesh snapshot {cluster}`");
         if are_all(|why| matches!(why, Unproved::UncertainLeader)) {
             format!("wait until Kilo has elected its leaders, {snapshot}")
-        } else if self.left_out() == 0 {
+        } else if are_all(|why| {
+            matches!(why, Unproved::UncertainLeader | Unproved::OtherGranularity)
+        }) {
             format!("give all Kilo agents of `{cluster}` the same `--mesh-granularity`, {snapshot}")
         } else if are_all(|why| {
             let (Unproved::Excluded(reason) | Unproved::NotCounted(reason)) = why else {
@@ -146,13 +148,22 @@ impl UnprovedNodes<'_> {
         }
     }
 
-    /// Returns the number of nodes that are left out. An election of a leader and the roll-out of a granularity end by
-    /// themselves.
+    /// Returns the number of nodes that are left out for what they report themselves. An election of a leader and the
+    /// roll-out of a granularity end by themselves.
     fn left_out(&self) -> usize {
-        let is_left_out = |it: &&UnprovedNode| {
-            !matches!(it.why, Unproved::UncertainLeader | Unproved::OtherGranularity)
+        let topology = &self.member.cluster.topology;
+        let leads = |id: NodeId| {
+            let segment = topology.nodes[id].segment;
+            segment.is_some_and(|it| topology.segments[it].leader.node() == id)
         };
-        self.nodes.iter().filter(is_left_out).count()
+        let left_out = self.nodes.iter().filter_map(|it| match &it.why {
+            Unproved::Excluded(reason) | Unproved::NotCounted(reason) => {
+                Some((&*it.node.name, Some(reason)))
+            }
+            Unproved::Withheld(_) => leads(it.id).then_some((&*it.node.name, None)),
+            Unproved::UncertainLeader | Unproved::OtherGranularity => None,
+        });
+        causing_nodes(self.member.cluster.granularity, left_out)
     }
 }
 

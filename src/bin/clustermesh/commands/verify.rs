@@ -222,7 +222,8 @@ pub(crate) fn prove<T>(
     let fabric = &*ManuallyDrop::new(wanted.delivered(fabric));
     let reach = look(fabric, inputs.settings.ceilings)?;
     let missing = checked_plan::missing(inputs);
-    let gaps = InputGaps { mistakes: &read.grave, missing: &missing };
+    let are_silenced = verified::silenced(&wanted.fleet, wanted.plan.as_ref());
+    let gaps = InputGaps { mistakes: &read.grave, missing: &missing, are_silenced };
     let request = read.request(gaps, args.undeclared);
     let proof = Proof::new(&reach, request, || wanted.excused());
     let mirrors = wanted.mirrors(inputs);

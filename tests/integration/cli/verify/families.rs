@@ -93,7 +93,8 @@ fn only_nodes_with_a_refused_route_are_uncertain() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let (code, value) = verified(&folder);
     let total = &value["total"];
-    assert_eq!(code, 1, "{value:#}");
+    // One node of two is never an error.
+    assert_eq!(code, 0, "{value:#}");
     assert_eq!([&total["declared"], &total["working"]], [&json!(8), &json!(4)]);
     assert_eq!(folder.run(&["trace", "west/n1", "east/n1"]).code, 0);
     let run = folder.run(&["trace", "west/n1", "east/n2"]);

@@ -10,7 +10,7 @@ use clustermesh::fleet::SnapshotFile;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
-use clustermesh::rules::verified::InputGaps;
+use clustermesh::rules::verified::{self, InputGaps};
 use clustermesh::rules::{self, Finding, Purpose, Rule};
 use clustermesh::{manifest, text};
 
@@ -190,7 +190,8 @@ impl Refresh {
         let known = KnownContents::default();
         let applied = ClusterPeers::planned(settings, plan, &texts, &known);
         let fabric = applied.fabric_of(&self.inputs, Some(fleet), None);
-        let gaps = InputGaps { mistakes: &[], missing: &[] };
+        let are_silenced = verified::silenced(fleet, Some(plan));
+        let gaps = InputGaps { mistakes: &[], missing: &[], are_silenced };
         let request = ProofRequest {
             asked: self.inputs.asked(),
             expectations: &self.expectations,

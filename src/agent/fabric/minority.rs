@@ -1,0 +1,89 @@
+//! Minorities: whether only a few nodes of a cluster cause something by what they report of themselves.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::Site;
+use crate::agent::model::Tunnel;
+use crate::agent::refusal::KernelRefusal;
+use crate::kilo::id::NodeId;
+use crate::kilo::node::KiloNode;
+use crate::net::{Cidr, family};
+
+/// Returns whether nodes are only a few of their cluster: at most half of it, or its only one.
+pub fn are_few(nodes: usize, all: usize) -> bool {
+    2 * nodes <= all || all == 1
+}
+
+impl Site<'_> {
+    /// Returns whether some of its nodes are at least one and only a few.
+    fn are_some_few(&self, is_one: impl Fn(&KiloNode) -> bool) -> bool {
+        let nodes = &self.model.topology.nodes;
+        let some = nodes.iter().filter(|it| is_one(&it.kilo)).count();
+        0 < some && are_few(some, nodes.len())
+    }
+
+    /// Returns whether kernels refuse a route only because of what a few nodes report: an internal address of another
+    /// family than the one that the cluster routes or, for a route to the node itself, such a pod CIDR or a range that no
+    /// kernel takes.
+    pub fn is_refused_for_few(&self, refusal: KernelRefusal) -> bool {
+        let is_other = |it: Option<IpAddr>| it.is_some_and(|it| !self.routes(family(it)));
+        match refusal {
+            KernelRefusal::Range { peer, index } => {
+                let share = self.model.share(peer);
+                let allowed = share.and_then(|it| it.translation.allowed_ips.get(index));
+                allowed.is_some_and(|it| it.interface.is_network())
+                    && self.are_some_few(|it| is_other(it.internal_address()))
+            }
+            KernelRefusal::Segment { .. } => self.are_some_few(|it| {
+                is_other(it.internal_address())
+                    || is_other(it.pod_cidr.map(Cidr::first))
+                    || it.location_ranges.iter().any(|range| {
+                        range.is_mapped
+                            || !range.interface.is_network()
+                            || is_other(Some(range.interface.network.first()))
+                    })
+            }),
+        }
+    }
+
+    /// Returns whether at most half of the nodes report an internal address at which a Peer is dialled.
+    pub fn is_captured_by_few(&self) -> bool {
+        let endpoints = self.model.peers.ids().filter_map(|it| {
+            let endpoint = self.model.endpoint(Tunnel::Peer(it))?;
+            endpoint.address()
+        });
+        let endpoints: BTreeSet<IpAddr> = endpoints.collect();
+        let nodes = &self.model.topology.nodes;
+        let internal = nodes.iter().filter_map(|it| it.kilo.internal_address());
+        let capturing = internal.filter(|it| endpoints.contains(it)).count();
+        are_few(capturing, nodes.len())
+    }
+
+    /// Returns whether only a few nodes claim an address, as their own or in a range behind them, if this many of them may be
+    /// right.
+    pub fn are_claimants_few(&self, address: IpAddr, right: usize) -> bool {
+        let nodes = &self.model.topology.nodes;
+        let claims = |it: &KiloNode| {
+            let is_own = it.internal_address() == Some(address)
+                || it.wireguard_ip().is_some_and(|it| it.address == address);
+            let mut ranges = it.location_ranges.iter();
+            is_own
+                || it.pods().any(|it| it.holds(address))
+                || ranges.any(|it| it.interface.network.holds(address))
+        };
+        let claimants = nodes.iter().filter(|it| claims(&it.kilo)).count();
+        0 < claimants && are_few(claimants.saturating_sub(right), nodes.len())
+    }
+
+    /// Returns whether the Kilo of a node reports another port than the dialled one, unlike most nodes and the entry.
+    pub fn has_port_of_few(&self, node: NodeId, dialled: u16) -> bool {
+        let port = |it: &KiloNode| it.endpoint.as_ref().map(|it| it.port.get());
+        let Some(own) = port(&self.node(node).kilo) else {
+            return false;
+        };
+        own != dialled
+            && own != self.entry.port.get()
+            && self.are_some_few(|it| port(it) == Some(own))
+    }
+}
