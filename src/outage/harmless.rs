@@ -30,6 +30,10 @@ struct ClusterFacts {
     is_uniform: bool,
     /// Whether nothing depends on its WireGuard addresses.
     are_tunnel_addresses_alone: bool,
+    /// Whether all nodes that show the Kilo subnet show the same one, so that any of them is enough.
+    has_one_subnet: bool,
+    /// The segments in which a node has a name as its endpoint: it is not known who leads them without some members.
+    named: BTreeSet<SegmentId>,
 }
 
 impl<'f, 'a> HarmlessLosses<'f, 'a> {
@@ -40,6 +44,8 @@ impl<'f, 'a> HarmlessLosses<'f, 'a> {
             clusters: fabric.sites.map_ids(|it| ClusterFacts {
                 is_uniform: is_uniform(fabric.site(it)),
                 are_tunnel_addresses_alone: are_tunnel_addresses_alone(fabric, it),
+                has_one_subnet: has_one_subnet(fabric.site(it)),
+                named: named(fabric.site(it)),
             }),
             carriers: carriers(fabric),
         }
@@ -67,7 +73,27 @@ impl<'f, 'a> HarmlessLosses<'f, 'a> {
                     // All later segments get other addresses.
                     facts.are_tunnel_addresses_alone
                 } else {
-                    keeps_leader(site, it, lost)
+                    self.keeps_leader(number, it, lost)
+                }
+            })
+    }
+
+    /// Returns whether the same node leads a segment, for certain, without some of its members. Many members can have a
+    /// WireGuard address, of which Kilo elects one: without some of them it elects the same one, and if it is the only one
+    /// that is left, too.
+    fn keeps_leader(&self, number: SiteId, id: SegmentId, lost: &BTreeSet<NodeId>) -> bool {
+        let (facts, site) = (&self.clusters[number], self.fabric.site(number));
+        let Leader::Certain(leader) = site.model.topology.segments[id].leader else {
+            return false;
+        };
+        let is_announced = site.node(leader).kilo.has_wireguard_ip() && facts.has_one_subnet;
+        let mut own = lost.iter().filter(|it| site.segment(**it) == Some(id));
+        !lost.contains(&leader)
+            && !facts.named.contains(&id)
+            && own.all(|it| match site.node(*it).kilo.wireguard_ip() {
+                None => true,
+                Some(announced) => {
+                    is_announced && is_tunnel_address_alone(self.fabric, number, announced.address)
                 }
             })
     }
@@ -78,17 +104,18 @@ fn has_no_member_left(site: &Site, segment: SegmentId, lost: &BTreeSet<NodeId>) 
     members.all(|it| lost.contains(it))
 }
 
-/// Returns whether the same node leads a segment, for certain, without some of its members.
-fn keeps_leader(site: &Site, segment: SegmentId, lost: &BTreeSet<NodeId>) -> bool {
-    let segment = &site.model.topology.segments[segment];
-    let Leader::Certain(leader) = segment.leader else {
-        return false;
-    };
-    let kilo = |node: &NodeId| &site.node(*node).kilo;
-    let mut members = segment.members.iter();
-    !lost.contains(&leader)
-        && !members
-            .any(|it| kilo(it).has_name() || lost.contains(it) && kilo(it).has_wireguard_ip())
+/// Returns the segments with a node whose endpoint is a name.
+fn named(site: &Site) -> BTreeSet<SegmentId> {
+    let segments = site.model.topology.segments.numbered();
+    let has_name = |node: &NodeId| site.node(*node).kilo.has_name();
+    segments.filter(|it| it.1.members.iter().any(has_name)).map(|it| it.0).collect()
+}
+
+/// Returns whether all nodes that show the Kilo subnet show the same one.
+fn has_one_subnet(site: &Site) -> bool {
+    let announced = site.model.topology.nodes.iter().filter_map(|it| it.kilo.wireguard_ip());
+    let networks: BTreeSet<Cidr> = announced.map(|it| it.network).collect();
+    networks.len() <= 1 && networks.iter().all(|it| !it.is_host())
 }
 
 /// Returns whether a cluster is regular, also without some of its nodes: all of them are of one kind.
@@ -111,17 +138,7 @@ pub(super) fn are_tunnel_addresses_alone(fabric: &Fabric, number: SiteId) -> boo
     let site = fabric.site(number);
     let topology = &site.model.topology;
     let mut nodes = topology.nodes.iter();
-    let is_alone = |address: IpAddr| {
-        let host = Cidr::host(address);
-        let mut around = site.model.tunnels.around(Span::host(address));
-        let mut owners = fabric.owners(address).into_iter();
-        around.all(|slot| {
-            let (range, claims) = site.model.tunnels.at(slot);
-            let is_segment = |tunnel| matches!(tunnel, Tunnel::Segment(_));
-            range == host && claims.iter().all(|it| is_segment(it.tunnel))
-        }) && owners.all(|it| matches!(it.1, Owner::Tunnel(_) | Owner::Pool))
-            && fabric.dialled(host).next().is_none()
-    };
+    let is_alone = |address: IpAddr| is_tunnel_address_alone(fabric, number, address);
     nodes.all(|it| it.segment.is_none() || it.kilo.internal_address().is_some())
         && topology.segments.iter().all(|it| match it.wireguard_ip {
             WireguardIp::Certain(address) => is_alone(address),
@@ -130,6 +147,19 @@ pub(super) fn are_tunnel_addresses_alone(fabric: &Fabric, number: SiteId) -> boo
             }
             WireguardIp::None => true,
         })
+}
+
+/// Returns the same for one WireGuard address of a cluster.
+fn is_tunnel_address_alone(fabric: &Fabric, number: SiteId, address: IpAddr) -> bool {
+    let tunnels = &fabric.site(number).model.tunnels;
+    let host = Cidr::host(address);
+    let mut around = tunnels.around(Span::host(address));
+    let mut owners = fabric.owners(address).into_iter();
+    around.all(|slot| {
+        let (range, claims) = tunnels.at(slot);
+        range == host && claims.iter().all(|it| matches!(it.tunnel, Tunnel::Segment(_)))
+    }) && owners.all(|it| matches!(it.1, Owner::Tunnel(_) | Owner::Pool))
+        && fabric.dialled(host).next().is_none()
 }
 
 /// Returns whether a node shares the ranges that Kilo routes to it with nothing else in its cluster.

@@ -20,6 +20,9 @@ use crate::proof::reach::{AddressBlock, Reach};
 use crate::proof::verify::{Asked, ClassPair, Declared};
 use crate::snapshot::Snapshot;
 
+/// The steps of a proof that take as long as it takes to read a node again and to find its place in its cluster.
+const STEPS_OF_NODE: u64 = 32;
+
 /// The declared paths that work without an outage, with which those of outages are compared.
 pub struct OutageProof<'r, 'f, 'a, 'm> {
     reach: &'r Reach<'f, 'a>,
@@ -39,6 +42,8 @@ pub struct OutageProof<'r, 'f, 'a, 'm> {
 pub struct OutageResult {
     /// The declared paths that worked and do not work any more, and of which no end is lost.
     pub ended: Vec<LostPaths>,
+    /// The number of steps of the proof.
+    pub(super) steps: u64,
 }
 
 /// Paths between two clusters that end.
@@ -116,8 +121,22 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
 
     /// Returns whether a loss is recognised as one that ends no path of others, without a proof.
     pub fn is_harmless(&self, lost: &LostNodes) -> bool {
-        let are_all = |site: SiteId| lost.are_all_of(self.fabric(), site);
-        lost.by_site().all(|it| are_all(it.0)) || self.harmless.have(lost)
+        let is_apart =
+            |site: SiteId| lost.are_all_of(self.fabric(), site) || !self.has_working_path(site);
+        self.harmless.have(lost) || lost.by_site().all(|it| is_apart(it.0))
+    }
+
+    /// Returns whether any declared path from or to a cluster works.
+    fn has_working_path(&self, site: SiteId) -> bool {
+        let others = self.fabric().sites.ids().filter(|it| *it != site);
+        others.into_iter().any(|to| self.are_linked(SitePair { from: site, to }))
+    }
+
+    /// Returns how many steps it takes to form the clusters again that lose some of their nodes.
+    pub(super) fn steps_of_nodes(&self, lost: &LostNodes) -> u64 {
+        let changed = lost.by_site().filter(|it| !lost.are_all_of(self.fabric(), it.0));
+        let nodes: usize = changed.map(|it| self.fabric().site(it.0).reading.nodes.len()).sum();
+        u64::try_from(nodes).unwrap_or(u64::MAX).saturating_mul(STEPS_OF_NODE)
     }
 
     /// Finds the paths of others that end when nodes are lost.
@@ -136,6 +155,14 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     /// # Errors
     /// As for [`OutageProof::examine`].
     pub fn prove(&self, lost: &LostNodes) -> Result<OutageResult, OutageObstacle> {
+        self.prove_within(lost, self.most)
+    }
+
+    pub(super) fn prove_within(
+        &self,
+        lost: &LostNodes,
+        most: u64,
+    ) -> Result<OutageResult, OutageObstacle> {
         let snapshots = self.snapshots_after_loss(lost)?;
         let versions = snapshots.iter().map(|(&number, snapshot)| {
             let site = self.fabric().site(number);
@@ -151,8 +178,9 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
         let linked = pairs.filter(|it| it.from != it.to && self.are_linked(*it));
         let pairs: BTreeSet<SitePair> = linked.flat_map(|it| [it, it.back()]).collect();
         let is_wanted = |from, to| pairs.contains(&SitePair { from, to });
-        let reach = Reach::beside(&after, self.reach, self.most, is_wanted);
-        if self.most < reach.steps() {
+        let reach = Reach::beside(&after, self.reach, most, is_wanted);
+        let steps = reach.steps();
+        if most < steps {
             return Err(OutageObstacle::Steps);
         }
         let mut known = KnownPaths::default();
@@ -167,7 +195,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
             ended.retain(&left[pair.from], &left[pair.to]);
             self.counted(pair, ended)
         });
-        Ok(OutageResult { ended: ended.collect() })
+        Ok(OutageResult { ended: ended.collect(), steps })
     }
 
     /// Returns the snapshots of the clusters that lose some of their nodes, once the agents of the others have

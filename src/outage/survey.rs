@@ -8,6 +8,9 @@ use super::obstacle::OutageObstacle;
 use super::part::{FleetPart, single_parts};
 use super::proof::{OutageProof, OutageResult};
 
+/// The number of losses that are proved at the same time.
+const BATCH: usize = 16;
+
 /// The effects of the losses of all single parts.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
@@ -34,14 +37,9 @@ impl OutageProof<'_, '_, '_, '_> {
     /// Tries every single node, location and cluster.
     pub fn survey(&self) -> Survey {
         let parts = single_parts(self.fabric());
-        let count = parts.len();
-        let proved = parts.into_par_iter().filter_map(|part| {
-            let lost = part.nodes(self.fabric());
-            (!self.is_harmless(&lost)).then(|| (part, self.prove(&lost)))
-        });
-        let proved: Vec<(FleetPart, Result<OutageResult, OutageObstacle>)> = proved.collect();
-        let mut survey = Survey { parts: count, proved: proved.len(), ..Survey::default() };
-        for (part, result) in proved {
+        let mut survey = Survey { parts: parts.len(), ..Survey::default() };
+        for (part, result) in self.prove_each(parts) {
+            survey.proved += usize::from(result.is_ok());
             match result {
                 Ok(result) if result.ended.is_empty() => {}
                 Ok(result) => survey.harmful.push(Harm { part, result }),
@@ -50,5 +48,40 @@ impl OutageProof<'_, '_, '_, '_> {
         }
         survey.harmful.sort_by_key(|it| Reverse(it.result.paths()));
         survey
+    }
+
+    /// Proves the losses of those parts that are not recognised as harmless, each by itself. All of them together take at
+    /// most the steps of one proof; the others are not examined.
+    pub(super) fn prove_each(
+        &self,
+        parts: Vec<FleetPart>,
+    ) -> Vec<(FleetPart, Result<OutageResult, OutageObstacle>)> {
+        let parts = parts.into_par_iter().map(|it| (it.nodes(self.fabric()), it));
+        let parts: Vec<_> = parts.filter(|it| !self.is_harmless(&it.0)).collect();
+        let mut left = self.most;
+        let mut proved = Vec::with_capacity(parts.len());
+        // The same are proved, however many threads there are.
+        for batch in parts.chunks(BATCH) {
+            let affordable = batch.iter().scan(left, |left, (lost, _)| {
+                *left = left.saturating_sub(self.steps_of_nodes(lost));
+                Some(*left)
+            });
+            let affordable: Vec<u64> = affordable.collect();
+            let results = batch.par_iter().zip(affordable).map(|((lost, _), most)| match most {
+                0 => Err(OutageObstacle::Steps),
+                most => self.prove_within(lost, most),
+            });
+            let results: Vec<Result<OutageResult, OutageObstacle>> = results.collect();
+            for ((lost, part), result) in batch.iter().zip(results) {
+                let nodes = self.steps_of_nodes(lost);
+                let taken = result.as_ref().map_or(nodes, |it| nodes.saturating_add(it.steps));
+                let is_affordable = taken < left;
+                left = left.saturating_sub(taken);
+                let result = result
+                    .and_then(|it| if is_affordable { Ok(it) } else { Err(OutageObstacle::Steps) });
+                proved.push((part.clone(), result));
+            }
+        }
+        proved
     }
 }

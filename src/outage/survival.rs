@@ -11,7 +11,6 @@ use crate::expectations::Expected;
 use crate::packet::messages::end;
 use crate::proof::expectation::{Check, MeantBlocks, Survival};
 use crate::proof::reach::Reach;
-use rayon::prelude::*;
 
 /// Completes the results of expectations whose paths must survive losses. Proofs take at most `most` steps each.
 pub fn survive(reach: &Reach, checks: &mut [Check], most: u64) {
@@ -34,14 +33,13 @@ type NodeLoss = (NodeRef, Result<OutageResult, OutageObstacle>);
 impl OutageProof<'_, '_, '_, '_> {
     /// Finds what the losses of all single nodes do that are not known to be harmless.
     fn single_nodes(&self) -> Vec<NodeLoss> {
-        let parts = single_parts(self.fabric()).into_par_iter();
-        let losses = parts.filter_map(|part| match part {
-            FleetPart::Node(at) => Some((at, self.examine(&part.nodes(self.fabric())))),
+        let mut nodes = single_parts(self.fabric());
+        nodes.retain(|it| matches!(it, FleetPart::Node(_)));
+        let losses = self.prove_each(nodes).into_iter().filter_map(|(part, loss)| match part {
+            FleetPart::Node(at) => Some((at, loss)),
             _ => None,
         });
-        losses
-            .filter(|it| it.1.as_ref().is_ok_and(|it| !it.ended.is_empty()) || it.1.is_err())
-            .collect()
+        losses.filter(|it| it.1.as_ref().map_or(true, |it| !it.ended.is_empty())).collect()
     }
 
     fn survival(&self, check: &Check, losses: &[NodeLoss]) -> Survival {
