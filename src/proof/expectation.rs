@@ -120,6 +120,18 @@ pub fn check<'e>(reach: &Reach, expectations: &'e [Expectation]) -> Vec<Check<'e
         .collect()
 }
 
+/// The number of pairs of clusters that are compared with an expectation in the time of a step of a proof.
+const PAIRS_OF_STEP: usize = 4;
+
+/// Returns how many steps it takes to check expectations: each is compared with every pair of clusters that it selects.
+pub fn steps(fabric: &Fabric, expectations: &[Expectation]) -> usize {
+    let selected =
+        |it: &Selection| fabric.sites.iter().filter(|site| it.has_cluster(site.cluster)).count();
+    let pairs =
+        expectations.par_iter().map(|it| selected(&it.from).saturating_mul(selected(&it.to)));
+    pairs.sum::<usize>() / PAIRS_OF_STEP
+}
+
 impl Check<'_> {
     fn look_for_unmatched(
         &mut self,

@@ -55,7 +55,7 @@ pub struct Verification {
     /// All ordered pairs of clusters.
     pub pairings: Vec<Pairing>,
     /// Declared paths that fail, one entry for each cause, those with the most paths first. Of many
-    /// causes of one kind between two clusters, a few have their own entries and the others share one.
+    /// causes of one kind between two clusters, or in one, a few have their own entries and the others share one.
     pub failures: Vec<Failure>,
     /// The premises of declared paths that work only under one, an entry for each kind, the widest first.
     pub assumptions: Vec<Assumption>,

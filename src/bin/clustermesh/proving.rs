@@ -2,6 +2,8 @@
 
 use clustermesh::agent::fabric::Fabric;
 use clustermesh::config::ceilings::{Ceilings, Counted};
+use clustermesh::expectations::Expectations;
+use clustermesh::proof::expectation;
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, Excused, Verification, verify_excusing, verify_sound};
 
@@ -24,6 +26,22 @@ pub(crate) fn look<'f, 'a>(
     match ceilings.exceeded(Counted::Steps, steps) {
         Some(exceeded) => Err(CommandFailure::beyond(&[exceeded], Vec::new())),
         None => Ok(reach),
+    }
+}
+
+/// Looks at all clusters from each of them, if expectations can be checked too.
+///
+/// # Errors
+/// A proof, or the check of the expectations, would take too many steps.
+pub(crate) fn look_with<'f, 'a>(
+    fabric: &'f Fabric<'a>,
+    expectations: &Expectations,
+    ceilings: Ceilings,
+) -> CommandResult<Reach<'f, 'a>> {
+    let steps = expectation::steps(fabric, &expectations.expectations);
+    match ceilings.exceeded(Counted::Steps, steps) {
+        Some(exceeded) => Err(CommandFailure::beyond(&[exceeded], Vec::new())),
+        None => look(fabric, ceilings),
     }
 }
 

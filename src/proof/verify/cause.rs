@@ -30,6 +30,8 @@ pub(super) enum By {
     Range(SiteId, SiteId, Tunnel, Cidr),
     /// Nothing more is known to be common than the clusters.
     Pair(SiteId, SiteId),
+    /// Only the first of the two clusters is common to several pairs.
+    Cluster(SiteId),
 }
 
 /// Failures that others explain, those of packets in the other direction.
@@ -53,7 +55,8 @@ impl FailureCause {
         let by = match self.by {
             By::Named(of, _) => By::Unknown(of),
             By::Range(near, far, ..) => By::Pair(near, far),
-            By::Peerless(_) | By::Missing(_) | By::Unknown(_) | By::Pair(..) => return None,
+            By::Pair(near, _) => By::Cluster(near),
+            By::Peerless(_) | By::Missing(_) | By::Unknown(_) | By::Cluster(_) => return None,
         };
         Some(Self { by, ..*self })
     }

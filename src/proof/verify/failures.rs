@@ -1,9 +1,10 @@
 //! Failures by their causes. Of many causes of one kind only the first few are kept apart, so that
-//! what a verification takes and prints depends on the number of clusters and not of ranges.
+//! what a verification takes and prints depends on the number of clusters, not of ranges or pairs.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
+use std::iter::successors;
 
 use super::cause::{Explained, FailureCause};
 use crate::agent::fabric::{Owner, SiteId, SitePair};
@@ -56,20 +57,19 @@ impl Failures {
     }
 
     /// Returns the cause under which a failure is kept: its own, or that of the rest of its kind.
-    fn apart_or_wider(&mut self, cause: FailureCause) -> FailureCause {
-        let Some(wider) = cause.wider() else {
-            return cause;
-        };
-        if self.by_cause.contains_key(&cause) {
-            return cause;
-        }
-        match self.apart.entry(wider) {
-            Entry::Occupied(entry) if APART <= *entry.get() => entry.key().clone(),
-            entry => {
-                *entry.or_default() += 1;
-                cause
+    fn apart_or_wider(&mut self, mut cause: FailureCause) -> FailureCause {
+        while let Some(wider) = cause.wider()
+            && !self.by_cause.contains_key(&cause)
+        {
+            let kinds: Vec<_> = successors(Some(wider.clone()), FailureCause::wider).collect();
+            let is_full = |it: &FailureCause| self.apart.get(it).is_some_and(|it| APART <= *it);
+            if !kinds.iter().any(is_full) {
+                kinds.into_iter().for_each(|it| *self.apart.entry(it).or_default() += 1);
+                break;
             }
+            cause = wider;
         }
+        cause
     }
 
     /// Returns the failures, the largest first, each with the one that it follows from.

@@ -19,7 +19,7 @@ use crate::cluster_peers::{ClusterPeers, Dumps, Gathered, basis};
 use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, Printer, ReportFormat};
-use crate::proving::{self, WantedPeers, look};
+use crate::proving::{self, WantedPeers, look_with};
 use crate::settings::FileOptions;
 use crate::threshold::FailOn;
 use crate::{checked_plan, clock, cluster_peers, input_file};
@@ -220,7 +220,7 @@ pub(crate) fn prove<T>(
     let inputs = &read.inputs;
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
     let fabric = &*ManuallyDrop::new(wanted.delivered(fabric));
-    let reach = look(fabric, inputs.settings.ceilings)?;
+    let reach = look_with(fabric, &read.expectations, inputs.settings.ceilings)?;
     let missing = checked_plan::missing(inputs);
     let are_silenced = verified::silenced(&wanted.fleet, wanted.plan.as_ref());
     let gaps = InputGaps { mistakes: &read.grave, missing: &missing, are_silenced };

@@ -22,7 +22,7 @@ use crate::disk::Revision;
 use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs::{self, Inputs};
 use crate::output::Printer;
-use crate::proving::look;
+use crate::proving::look_with;
 use crate::settings::{FileOptions, NoMesh};
 use crate::threshold::Threshold;
 
@@ -198,7 +198,7 @@ impl Refresh {
             gaps,
             most: settings.ceilings.most_steps(),
         };
-        let reach = look(&fabric, settings.ceilings)?;
+        let reach = look_with(&fabric, &self.expectations, settings.ceilings)?;
         let proof = Proof::new(&reach, request, || rules::excused(fleet, plan));
         let mut findings = rules::of_nodes(fleet, Some(plan), &settings.config.content.limits);
         findings.extend(proof.findings);
