@@ -129,22 +129,23 @@ pub fn gravest_first(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| Reverse(finding.severity));
 }
 
-/// Returns findings that differ only in a name. Of more than a few, it returns the first, with the number of the others.
-pub fn few(mut findings: Vec<Finding>, noun: &str) -> Vec<Finding> {
-    let others = findings.split_off(findings.len().min(1));
-    if others.len() < NAMED {
-        findings.extend(others);
-        return findings;
+/// Returns a finding for each of some things that differ only in a name. Of more than a few, it returns that of the first,
+/// with the number of the others.
+pub fn few<T>(things: Vec<T>, noun: &str, finding: impl Fn(T) -> Finding) -> Vec<Finding> {
+    let others = things.len().saturating_sub(1);
+    if others < NAMED {
+        return things.into_iter().map(finding).collect();
     }
-    for finding in &mut findings {
-        let more = and_more(others.len(), noun);
-        finding.message = format!("{}{more}", finding.message).into();
-    }
-    findings
+    let first = things.into_iter().next().map(finding);
+    let counted = first.map(|it| {
+        let message = format!("{}{}", it.message, and_more(others, noun)).into();
+        Finding { message, ..it }
+    });
+    counted.into_iter().collect()
 }
 
 /// A place of a diagnostic, and what there is to see.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Label {
     /// The place.
     pub place: Place,

@@ -221,7 +221,7 @@ impl Policy {
                 unknown_cluster(name.as_str(), place.clone(), known, "no mesh has a cluster");
             Finding { severity: Severity::Warning, ..unknown }
         };
-        few(unknown.map(finding).collect(), "cluster")
+        few(unknown.collect(), "cluster", finding)
     }
 
     /// Reports clusters that a mesh links to this one, that accept it, and that it does not accept.

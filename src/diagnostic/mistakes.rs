@@ -108,13 +108,22 @@ impl Mistakes {
     pub fn into_findings(self) -> Vec<Finding> {
         let file = self.listed.iter().flat_map(|it| &it.labels).next();
         let place = file.map(|Label { place, .. }| Place::document(&place.source, 0));
+        self.counted("file", place.as_ref())
+    }
+
+    /// Returns the same for the findings about the files of a folder.
+    pub fn into_findings_of_folder(self) -> Vec<Finding> {
+        self.counted("folder", None)
+    }
+
+    fn counted(self, of: &str, place: Option<&Place>) -> Vec<Finding> {
         let more = self.more.into_iter().map(|(rule, count)| {
             let findings = noun(count, "finding");
             Finding::new(
                 rule,
-                format!("{count} more {findings} of this rule in this file are not listed"),
+                format!("{count} more {findings} of this rule in this {of} are not listed"),
             )
-            .at(place.clone(), "")
+            .at(place.cloned(), "")
         });
         more.chain(self.listed).collect()
     }

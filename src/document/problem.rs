@@ -167,25 +167,66 @@ const SHORTEST_START: usize = 3;
 /// Returns the candidate that `name` looks like: spelled alike but for case, a few mistakes away,
 /// or cut short.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name = name.to_lowercase();
-    let length = name.chars().count();
-    if LONGEST < length {
+    let name: Vec<char> = name.to_lowercase().chars().collect();
+    if LONGEST < name.len() {
         return None;
     }
-    let slips = (length / 3).clamp(1, 3);
-    let is_near = |distance: usize, candidate: &str| {
-        distance <= slips && distance < length
-            || SHORTEST_START <= length && candidate.to_lowercase().starts_with(&name)
-    };
-    candidates
-        .into_iter()
-        .map(|candidate| {
-            let distance = strsim::osa_distance(&name, &candidate.to_lowercase());
-            (distance, candidate)
-        })
-        .filter(|(distance, candidate)| is_near(*distance, candidate))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let slips = (name.len() / 3).clamp(1, 3);
+    let near = candidates.into_iter().filter_map(|candidate| {
+        let letters: Vec<char> = candidate.to_lowercase().chars().collect();
+        if let Some(distance) = distance_within(slips, &name, &letters)
+            && distance < name.len()
+        {
+            return Some((distance, candidate));
+        }
+        let is_start = SHORTEST_START <= name.len() && letters.starts_with(&name);
+        is_start.then(|| (letters.len() - name.len(), candidate))
+    });
+    near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
+}
+
+/// Returns how many letters must be changed, added, left out or exchanged with the next one to get from one name to
+/// another, if they are at most `most`. Only the pairs of letters whose places are that close are compared, so that it
+/// takes as long as the names and not as their square.
+fn distance_within(most: usize, one: &[char], other: &[char]) -> Option<usize> {
+    if most < one.len().abs_diff(other.len()) {
+        return None;
+    }
+    let beyond = most + 1;
+    let at = |row: &[usize], column: usize| row.get(column).copied().unwrap_or(beyond);
+    // The distances of all beginnings of `other` to a beginning of `one`: without its last two letters, without the last
+    // one, and whole. All other distances are beyond `most`.
+    let mut before = vec![beyond; other.len() + 1];
+    let mut last: Vec<usize> = (0..=other.len()).map(|it| it.min(beyond)).collect();
+    let mut own = before.clone();
+    for (row, letter) in one.iter().enumerate() {
+        let first = row.saturating_sub(most);
+        if let Some(cell) = own.get_mut(first) {
+            *cell = if first == 0 { beyond.min(row + 1) } else { beyond };
+        }
+        let mut least = at(&own, first);
+        for column in first..other.len().min(row + most + 1) {
+            let is_same = other.get(column) == Some(letter);
+            let mut distance = (at(&last, column) + usize::from(!is_same))
+                .min(at(&last, column + 1) + 1)
+                .min(at(&own, column) + 1);
+            let is_exchanged = 0 < row.min(column)
+                && other.get(column - 1) == Some(letter)
+                && other.get(column) == one.get(row - 1);
+            if is_exchanged {
+                distance = distance.min(at(&before, column - 1) + 1);
+            }
+            if let Some(cell) = own.get_mut(column + 1) {
+                *cell = distance.min(beyond);
+            }
+            least = least.min(distance);
+        }
+        if most < least {
+            return None;
+        }
+        (before, last, own) = (last, own, before);
+    }
+    last.last().copied().filter(|it| *it <= most)
 }
 
 #[cfg(test)]
@@ -200,6 +241,24 @@ mod tests {
         assert_eq!(nearest("wiregaurdCIDR", fields), Some("wireguardCIDR"));
         assert_eq!(nearest("nmae", fields), Some("name"));
         assert_eq!(nearest("wireguard", fields), Some("wireguardCIDR"));
+    }
+
+    #[test]
+    fn a_close_distance_is_that_of_all_pairs_of_letters() {
+        let words: Vec<String> = (0..4_u32.pow(5))
+            .map(|number| {
+                let letters = (0..5).map(|it| number >> (2 * it) & 3);
+                letters.filter_map(|it| ['a', 'b', 'c'].get(it as usize)).collect()
+            })
+            .collect();
+        let letters = |word: &str| -> Vec<char> { word.chars().collect() };
+        for (one, other) in
+            words.iter().step_by(7).flat_map(|it| words.iter().map(move |other| (it, other)))
+        {
+            let distance = strsim::osa_distance(one, other);
+            let found = distance_within(3, &letters(one), &letters(other));
+            assert_eq!(found, (distance <= 3).then_some(distance), "{one} {other}");
+        }
     }
 
     #[test]

@@ -151,12 +151,9 @@ pub(super) fn clusters(
         if let Some(draft) = drafts.get(&**text) {
             clusters.extend(draft.name.clone());
         } else {
-            findings.push(unknown_cluster(
-                text,
-                own,
-                drafts.keys().copied(),
-                "this mesh has no cluster",
-            ));
+            findings.push_with(&mistake::UNKNOWN_CLUSTER, || {
+                unknown_cluster(text, own, drafts.keys().copied(), "this mesh has no cluster")
+            });
         }
     }
     (findings.len() == before).then_some(clusters)

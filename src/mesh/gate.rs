@@ -60,8 +60,10 @@ pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Mistakes)
     let externals = resource.spec.external_peers.unwrap_or_default();
     let hosts: Vec<String> = externals.iter().map(RawExternalPeer::member_name).collect();
     let clusters = drafts.iter().map(|it| &*it.text);
-    let known = || clusters.clone().chain(hosts.iter().map(String::as_str));
-    findings.extend(groups.iter().flat_map(|it| it.unknown(known(), "this mesh has no cluster")));
+    let known: BTreeSet<&str> = clusters.chain(hosts.iter().map(String::as_str)).collect();
+    for group in &groups {
+        group.find_unknown(&known, "this mesh has no cluster", findings);
+    }
     let externals_place = spec_place.key("externalPeers");
     let services = resource.spec.services.unwrap_or_default();
     let services_place = spec_place.key("services");

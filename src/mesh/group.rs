@@ -1,6 +1,6 @@
 //! Groups: clusters that expectations select under one name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -44,16 +44,18 @@ pub(crate) fn groups(
             findings.push(invalid_name("group", &name, &error, place.clone().named()));
         }
         let mut clusters: Vec<ClusterName> = Vec::new();
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for (index, text) in members.iter().enumerate() {
             let own = place.index(index);
             let Some(cluster) = member_name(text, &own, findings) else {
                 continue;
             };
-            if let Some(first) = members.iter().position(|it| it == text).filter(|it| *it < index) {
+            if let Some(first) = places.get(&**text) {
                 let message = format!("duplicate cluster `{cluster}` in group {}", Quoted(&name));
                 let finding = Finding::new(&mistake::DUPLICATE_ITEM, message);
-                findings.push(finding.at_both(own, place.index(first)).help(REMOVE_ONE));
+                findings.push(finding.at_both(own, place.index(*first)).help(REMOVE_ONE));
             } else {
+                places.insert(text, index);
                 clusters.push(cluster);
             }
         }
@@ -69,18 +71,15 @@ pub(crate) fn members() -> Value {
 }
 
 impl Group {
-    /// Returns the members that are not among these clusters, each as a finding.
-    pub fn unknown<'a>(
-        &'a self,
-        known: impl Iterator<Item = &'a str> + Clone + 'a,
-        prefix: &'a str,
-    ) -> impl Iterator<Item = Finding> + 'a {
+    /// Reports the members that are not among these clusters.
+    pub fn find_unknown(&self, known: &BTreeSet<&str>, prefix: &str, findings: &mut Mistakes) {
         let clusters = self.clusters.iter().enumerate();
-        clusters.filter_map(move |(index, cluster)| {
-            let is_known = known.clone().any(|it| it == cluster.as_str());
-            let place = self.place.index(index);
-            (!is_known).then(|| unknown_cluster(cluster.as_str(), place, known.clone(), prefix))
-        })
+        for (index, cluster) in clusters.filter(|it| !known.contains(it.1.as_str())) {
+            findings.push_with(&mistake::UNKNOWN_CLUSTER, || {
+                let known = known.iter().copied();
+                unknown_cluster(cluster.as_str(), self.place.index(index), known, prefix)
+            });
+        }
     }
 }
 

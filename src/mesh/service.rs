@@ -110,7 +110,9 @@ impl ServiceGate<'_> {
         let draft = self.drafts.get(text).copied();
         if draft.is_none() {
             let (place, known) = (self.place.key("cluster"), self.drafts.keys().copied());
-            findings.push(unknown_cluster(text, place, known, "this mesh has no cluster"));
+            findings.push_with(&mistake::UNKNOWN_CLUSTER, || {
+                unknown_cluster(text, place, known, "this mesh has no cluster")
+            });
         }
         draft
     }

@@ -151,8 +151,9 @@ impl TopologyMembers<'_> {
             return draft.name.clone();
         }
         let names = self.known.keys().copied();
-        let unknown = unknown_cluster(text, place.clone(), names, "this mesh has no cluster");
-        self.findings.push(unknown);
+        self.findings.push_with(&mistake::UNKNOWN_CLUSTER, || {
+            unknown_cluster(text, place.clone(), names, "this mesh has no cluster")
+        });
         None
     }
 }

@@ -1,11 +1,12 @@
 //! Findings as they may be shown: only the places in foreign files, and our files without secrets.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::own_files;
 use super::secrets;
 use super::shown_source::ShownSource;
-use crate::diagnostic::{Finding, Label, Quotes};
+use crate::diagnostic::{Finding, Label, Message, Quotes};
 use crate::place::Place;
 
 /// Returns findings as they may be shown, given their files.
@@ -21,6 +22,9 @@ pub(super) fn findings<'s, 'f>(
         return Cow::Borrowed(findings);
     }
     let mut shown: Vec<Finding> = Vec::with_capacity(findings.len());
+    // Without their details, several are the same.
+    let mut known: BTreeSet<(&'static str, Message, Vec<Label>)> = BTreeSet::new();
+    let mut helps: BTreeSet<Option<String>> = BTreeSet::new();
     for finding in findings {
         let mut labels = finding.labels.iter();
         let withheld = labels.find_map(|label| {
@@ -28,24 +32,29 @@ pub(super) fn findings<'s, 'f>(
             file.text().is_none().then_some((file, label))
         });
         let Some((file_of, label)) = withheld else {
-            shown.push(without_secrets(&file, finding));
+            let finding = without_secrets(&file, finding);
+            helps.insert(finding.help.clone());
+            known.insert(identity(&finding));
+            shown.push(finding);
             continue;
         };
         let is_harmless = finding.quotes == Quotes::Nothing;
         let mut finding = withheld_finding(file_of, finding, label);
-        // Without their details, several are the same.
-        let is_shown = shown.iter().any(|it| {
-            (it.rule, &it.message, &it.labels) == (finding.rule, &finding.message, &finding.labels)
-        });
-        if !is_shown {
-            let is_helped = shown.iter().any(|it| it.help == finding.help);
-            if is_helped && !is_harmless {
+        if known.insert(identity(&finding)) {
+            let is_new = helps.insert(finding.help.clone());
+            if !is_new && !is_harmless {
                 finding.help = None;
             }
+            helps.insert(finding.help.clone());
             shown.push(finding);
         }
     }
     Cow::Owned(shown)
+}
+
+/// Returns what makes a finding another one for people.
+fn identity(finding: &Finding) -> (&'static str, Message, Vec<Label>) {
+    (finding.rule.name(), finding.message.clone(), finding.labels.clone())
 }
 
 /// Returns a finding about a file that is not ours: its rule, and where it is.

@@ -12,7 +12,7 @@ use crate::diagnostic::mistake::{
     BEYOND_CEILING, DROPPED_LABEL, DUPLICATE_SNAPSHOT, FOREIGN_SNAPSHOT, INVALID_SNAPSHOT,
     MISSING_SNAPSHOT, NO_MESH, UNUSED_SNAPSHOT,
 };
-use crate::diagnostic::{Finding, Quoted, Quotes, escaped};
+use crate::diagnostic::{Finding, Quoted, Quotes, Rule, escaped};
 use crate::document::nearest;
 use crate::fleet::MissingSnapshot;
 use crate::granularity::Granularity;
@@ -137,6 +137,18 @@ pub fn dropped_labels(entry: &Entry, snapshot: &Snapshot) -> Vec<Finding> {
     findings.collect()
 }
 
+/// Returns the rule about a file among the snapshots that is that of no cluster; `own` is the file that the cluster in it
+/// has already.
+pub fn stray_rule(stray: &Stray, own: &str) -> &'static Rule {
+    match stray {
+        Stray::Duplicate(_) => &DUPLICATE_SNAPSHOT,
+        Stray::Unnamed(_) => &UNUSED_SNAPSHOT,
+        Stray::Services(_) if own.is_empty() => &UNUSED_SNAPSHOT,
+        Stray::Services(_) => &DUPLICATE_SNAPSHOT,
+        Stray::Foreign | Stray::NodeList => &FOREIGN_SNAPSHOT,
+    }
+}
+
 /// Returns a file among the snapshots that is that of no cluster as a finding; `named` are those that
 /// meshes name, `lacking` those of them without a snapshot, and `own` is the file that the cluster in it has already.
 pub fn stray(
@@ -147,19 +159,16 @@ pub fn stray(
     lacking: &BTreeSet<&str>,
 ) -> Finding {
     let whole = Place::document(file, 0);
-    let (rule, message, help) = match stray {
+    let (message, help) = match stray {
         Stray::Duplicate(cluster) => (
-            &DUPLICATE_SNAPSHOT,
             format!("second snapshot of {}, which is not read", Quoted(cluster)),
             format!("keep the newer one as `{own}`, and delete the other"),
         ),
         Stray::Unnamed(cluster) => (
-            &UNUSED_SNAPSHOT,
             format!("snapshot of {}, which is in no mesh", Quoted(cluster)),
             remedy_of_unnamed(nearest(cluster, named.iter().map(String::as_str)), lacking),
         ),
         Stray::Services(cluster) if own.is_empty() => (
-            &UNUSED_SNAPSHOT,
             format!(
                 "Services of {}, although no mesh names a Service that it has or gets",
                 Quoted(cluster)
@@ -167,17 +176,14 @@ pub fn stray(
             "delete the file".to_owned(),
         ),
         Stray::Services(cluster) => (
-            &DUPLICATE_SNAPSHOT,
             format!("second file with Services of {}, which is not read", Quoted(cluster)),
             format!("keep the newer one as `{own}`, and delete the other"),
         ),
         Stray::Foreign => (
-            &FOREIGN_SNAPSHOT,
             "this file in the snapshot folder is not a snapshot".to_owned(),
             "move it to another folder".to_owned(),
         ),
         Stray::NodeList => (
-            &FOREIGN_SNAPSHOT,
             NODE_LIST.to_owned(),
             "move it to another folder, then run `clustermesh snapshot CLUSTER --from FILE`"
                 .to_owned(),
@@ -189,7 +195,7 @@ pub fn stray(
             (whole.key("cluster"), Quotes::File)
         }
     };
-    let finding = Finding::new(rule, message).at(place, "");
+    let finding = Finding::new(stray_rule(stray, own), message).at(place, "");
     finding.help(help).quoting(quotes)
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::membership::words;
 use super::{Finding, bare};
-use crate::diagnostic::Quoted;
+use crate::diagnostic::{Mistakes, Quoted};
+use crate::document::nearest;
 use crate::fleet::Fleet;
 use crate::guard::{GuardRefusal, SameCluster, Shrinkage};
 use crate::kilo::lost_lead::LostLead;
@@ -103,6 +104,19 @@ pub fn unknown(cluster: &ClusterName, nearest: Option<&str>) -> Finding {
 pub fn unnamed(cluster: &str, nearest: Option<&str>, place: Place) -> Finding {
     let message = format!("no mesh contains a cluster {}", Quoted(cluster));
     meaning(nearest, Finding::new(&UNNAMED_CLUSTER, message).at(place, ""))
+}
+
+/// Reports a cluster of the config that is not among those that meshes name.
+pub fn find_unnamed(
+    cluster: &ClusterName,
+    named: &BTreeSet<&ClusterName>,
+    place: Place,
+    findings: &mut Mistakes,
+) {
+    findings.push_with(&UNNAMED_CLUSTER, || {
+        let meant = nearest(cluster.as_str(), named.iter().map(|it| it.as_str()));
+        unnamed(cluster.as_str(), meant, place)
+    });
 }
 
 /// Adds the name that is probably meant, if there is one.

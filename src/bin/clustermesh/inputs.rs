@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::ensure;
 use clustermesh::config::ceilings::{Counted, Exceeded};
-use clustermesh::diagnostic::{Quoted, Severity};
+use clustermesh::diagnostic::{LISTED, Mistakes, Quoted, Severity};
 use clustermesh::document::Source;
 use clustermesh::fleet::{SnapshotFile, external_snapshots};
 use clustermesh::mesh::{self, AssumedValue, Entry, KnownGroups, Mesh, State};
@@ -19,7 +19,7 @@ use clustermesh::proof::verify::Asked;
 use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::{
-    beyond_ceiling, dropped_labels, invalid_snapshot, stray as stray_file,
+    beyond_ceiling, dropped_labels, invalid_snapshot, stray as stray_file, stray_rule,
 };
 use clustermesh::snapshot::stray::Stray;
 use clustermesh::snapshot::{SIZE_LIMIT, Snapshot, SnapshotError};
@@ -317,6 +317,7 @@ impl Inputs {
         let mirroring = services::concerned(&self.meshes);
         let mirroring: BTreeMap<&str, &ClusterName> =
             mirroring.iter().map(|it| (it.as_str(), it)).collect();
+        let mut findings = Mistakes::default();
         for path in disk::files_in(&roots, folder, &["json"])? {
             let stem = path.file_stem().and_then(OsStr::to_str);
             let of_services = stem.and_then(services::cluster_of);
@@ -340,12 +341,18 @@ impl Inputs {
                 }
                 Stray::Unnamed(_) | Stray::NodeList | Stray::Foreign => String::new(),
             };
-            self.findings.push(stray_file(&stray, &file, &own, named, &lacking));
-            if let Stray::Unnamed(cluster) = stray {
+            findings.push_with(stray_rule(&stray, &own), || {
+                self.files.add_later(Arc::clone(&file), LaterFile::json(path, &roots));
+                stray_file(&stray, &file, &own, named, &lacking)
+            });
+            // More would not be found among the names of a mesh in time.
+            if let Stray::Unnamed(cluster) = stray
+                && self.unnamed.len() < LISTED
+            {
                 self.unnamed.push(cluster);
             }
-            self.files.add_later(file, LaterFile::json(path, &roots));
         }
+        self.findings.extend(findings.into_findings_of_folder());
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Every command under attack or in need: hostile input, foreign files, too much of anything, too
 //! little of the system.
 
+mod bounds;
 mod ceilings;
 mod confined;
 mod escaping;

@@ -67,6 +67,7 @@ impl ClusterFiles {
     ) -> anyhow::Result<Self> {
         let KnownClusters { named, are_all } = known;
         let mut files = Self::default();
+        let (mut misnamed, mut unnamed) = (Vec::new(), Vec::new());
         let entries = disk::entries(roots, folder)?.into_iter();
         let names: BTreeSet<OsString> = entries.map(|it| it.0).collect();
         for name in names {
@@ -79,16 +80,18 @@ impl ClusterFiles {
                 let cluster = stem.parse().with_context(|| disk::shown(&path))?;
                 files.named.push((cluster, path));
             } else if looks_like_one && named.contains(&stem.to_lowercase()) {
-                let finding = policy::misnamed(noun, &stem.to_lowercase(), place(&path));
-                files.misnamed.push(finding);
+                misnamed.push((stem.to_lowercase(), path));
             } else if looks_like_one && are_all {
-                let nearest = nearest(&stem, named.iter().map(String::as_str));
-                let finding = rules::snapshots::unnamed(&stem, nearest, place(&path));
-                files.unnamed.push(finding);
+                unnamed.push((stem, path));
             }
         }
-        files.misnamed = diagnostic::few(files.misnamed, "file");
-        files.unnamed = diagnostic::few(files.unnamed, "file");
+        files.misnamed = diagnostic::few(misnamed, "file", |(cluster, path)| {
+            policy::misnamed(noun, &cluster, place(&path))
+        });
+        files.unnamed = diagnostic::few(unnamed, "file", |(stem, path)| {
+            let nearest = nearest(&stem, named.iter().map(String::as_str));
+            rules::snapshots::unnamed(&stem, nearest, place(&path))
+        });
         Ok(files)
     }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clustermesh::config::{self, Config};
-use clustermesh::document::{self, Source};
+use clustermesh::diagnostic::Mistakes;
+use clustermesh::document::Source;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
@@ -132,16 +133,19 @@ impl ConfigFile {
         if named.is_empty() {
             return Vec::new();
         }
-        let unnamed = clusters.difference(&named).filter_map(|cluster| {
-            let place = self.place(&["clusters", cluster.as_str()])?;
-            let nearest = document::nearest(cluster.as_str(), named.iter().map(|it| it.as_str()));
-            Some(rules::snapshots::unnamed(cluster.as_str(), nearest, place.named()))
-        });
+        let mut findings = Mistakes::default();
+        for cluster in clusters.difference(&named) {
+            let Some(place) = self.place(&["clusters", cluster.as_str()]) else {
+                continue;
+            };
+            rules::snapshots::find_unnamed(cluster, &named, place.named(), &mut findings);
+        }
         let all = meshes.iter().flat_map(Mesh::all_entries);
-        let all = all.map(|it| it.name.as_str());
-        let groups = self.content.groups.iter();
-        let members = groups.flat_map(|it| it.unknown(all.clone(), "no mesh has a cluster"));
-        unnamed.chain(members).collect()
+        let all: BTreeSet<&str> = all.map(|it| it.name.as_str()).collect();
+        for group in &self.content.groups {
+            group.find_unknown(&all, "no mesh has a cluster", &mut findings);
+        }
+        findings.into_findings()
     }
 }
 
