@@ -50,6 +50,7 @@ pub mod outage;
 pub mod proposal;
 pub mod outputs;
 pub mod rules;
+pub mod controls;
 pub mod report;
 pub mod results;
 pub mod graph;

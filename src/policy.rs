@@ -206,7 +206,8 @@ impl Policy {
         fields.filter_map(|(field, values)| Some((field, values?, self.place.key(field)))).collect()
     }
 
-    fn accepts(&self, other: &ClusterName) -> bool {
+    /// Returns whether it exchanges Peers with another cluster.
+    pub fn accepts(&self, other: &ClusterName) -> bool {
         let clusters = self.clusters.as_ref();
         clusters.is_none_or(|it| it.contains_key(other))
     }

@@ -8,4 +8,5 @@ mod claimed;
 pub mod verify;
 pub mod expectation;
 pub mod hostile;
+pub mod old_controls;
 pub mod messages;

@@ -112,6 +112,11 @@ impl Accounts {
         Some(name)
     }
 
+    /// Returns whether others have all of them.
+    pub fn are_within(&self, others: &Self) -> bool {
+        self.users.is_subset(&others.users) && self.groups.is_subset(&others.groups)
+    }
+
     /// Returns them as they are given: USER or `group:NAME`.
     pub(super) fn texts(&self) -> impl Iterator<Item = String> {
         self.all().map(|it| match it {

@@ -10,6 +10,7 @@ use crate::packet::trace::Trace;
 use judge::ExpectationJudge;
 use meant::{Chosen, TakenAddresses};
 
+pub(super) use judge::{keeps_for_certain, traces};
 pub(super) use meant::Meant;
 
 mod group;

@@ -4,6 +4,7 @@ use crate::changes::{
     CauseEffect, Changes, Grade, PeerCounts, SILENCE_SECONDS, TargetChange, WatchedPaths,
 };
 use crate::config::Config;
+use crate::controls::JudgedChange;
 use crate::kilo::node::annotation;
 use crate::mesh::Mesh;
 use crate::report::json::JsonDocument;
@@ -18,6 +19,7 @@ use crate::rules::Finding;
 use crate::text::count;
 
 pub mod alike;
+mod controls;
 mod graph;
 mod human;
 pub mod json;
@@ -41,6 +43,8 @@ pub struct Compared<'a> {
     pub findings: &'a [Finding],
     /// The paths that it must not open.
     pub watched: &'a [WatchedPaths],
+    /// The judgement of the controls of the old version about the change, if it has any.
+    pub judged: Option<&'a JudgedChange<'a>>,
     /// The meshes of the new version.
     pub meshes: &'a [Mesh],
     /// The config of the new version.
@@ -113,20 +117,25 @@ impl Compared<'_> {
 
     /// Returns the summary in a line, with what was compared with as it is shown there.
     fn headline(&self, against: &str) -> String {
-        if self.changes.targets.is_empty() {
-            return format!(
+        let peers = if self.changes.targets.is_empty() {
+            format!(
                 "No Peer changes compared with {} ({}).",
                 against,
                 count(self.clusters, "cluster")
-            );
+            )
+        } else {
+            format!(
+                "{} of {} changed compared with {}: {} Peers.",
+                self.changes.targets.len(),
+                count(self.clusters, "target"),
+                against,
+                counts(self.counts())
+            )
+        };
+        match self.control_sentence() {
+            Some(controls) => format!("{peers} {controls}"),
+            None => peers,
         }
-        format!(
-            "{} of {} changed compared with {}: {} Peers.",
-            self.changes.targets.len(),
-            count(self.clusters, "target"),
-            against,
-            counts(self.counts())
-        )
     }
 
     /// Returns the sentence about the grade.

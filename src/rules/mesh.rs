@@ -12,7 +12,7 @@ use crate::diagnostic::mistake::{
     BEYOND_CEILING, DROPPED_LABEL, DUPLICATE_SNAPSHOT, FOREIGN_SNAPSHOT, INVALID_SNAPSHOT,
     MISSING_SNAPSHOT, NO_MESH, UNUSED_SNAPSHOT,
 };
-use crate::diagnostic::{Finding, Quoted, Quotes, Rule, escaped};
+use crate::diagnostic::{Finding, Quoted, Quotes, Rule, escaped, mistake};
 use crate::document::nearest;
 use crate::fleet::MissingSnapshot;
 use crate::granularity::Granularity;
@@ -38,6 +38,11 @@ pub fn beyond_ceiling(exceeded: &Exceeded) -> Finding {
         "if intended, add `--ceiling {name}={count}` or set \
              `CLUSTERMESH_CEILINGS={name}={count}`"
     ))
+}
+
+/// Returns a file of expectations that cannot be read as a finding.
+pub fn unreadable(file: &Arc<str>, reason: String) -> Finding {
+    Finding::new(&mistake::INVALID_VALUE, reason).at(Place::document(file, 0), "")
 }
 
 /// Returns a cluster without a snapshot as a finding; `file` is where it was looked for, and `unnamed` are the

@@ -67,7 +67,7 @@ const MODULES: &[(&str, &str)] = &[
     ("packet", "text name net wireguard granularity place diagnostic mesh snapshot kilo agent"),
     (
         "proof",
-        "text name net wireguard granularity place diagnostic document mesh snapshot config expectations kilo agent packet",
+        "text name net wireguard granularity place diagnostic document mesh snapshot config policy expectations kilo agent packet",
     ),
     (
         "capacity",
@@ -96,11 +96,15 @@ const MODULES: &[(&str, &str)] = &[
         "text name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
          guard fleet plan yaml manifest mirror tree_diff agent admission packet proof capacity changes proposal",
     ),
+    (
+        "controls",
+        "text name net place diagnostic mesh config policy expectations admission proof rules",
+    ),
     // Results
     ("report", "text diagnostic schema"),
     (
         "results",
-        "text name net wireguard place diagnostic schema yaml document mesh snapshot config expectations kilo manifest mirror agent packet proof capacity joining changes outage rules report",
+        "text name net wireguard place diagnostic schema yaml document mesh snapshot config expectations kilo manifest mirror agent packet proof capacity joining changes outage rules controls report",
     ),
     (
         "graph",

@@ -15,6 +15,7 @@ use clustermesh::mesh::{self, AssumedValue, Entry, KnownGroups, Mesh, State};
 use clustermesh::mirror::ServiceSnapshots;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
+use clustermesh::policy::Policy;
 use clustermesh::proof::verify::Asked;
 use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules::Finding;
@@ -57,6 +58,8 @@ pub(crate) struct Inputs {
     pub(crate) snapshots: BTreeMap<ClusterName, SnapshotFile>,
     /// The Services that clusters have under the names in meshes.
     pub(crate) services: ServiceSnapshots,
+    /// The policies of their clusters.
+    pub(crate) policies: Vec<Policy>,
     /// The files of the recorded guards.
     pub(crate) guards: Vec<(ClusterName, PathBuf)>,
     /// The clusters that have a snapshot and that no mesh names.
@@ -124,6 +127,7 @@ fn gather_all(
         meshes,
         snapshots: BTreeMap::new(),
         services: ServiceSnapshots::new(),
+        policies: policies.policies,
         guards: Vec::new(),
         unnamed: Vec::new(),
         findings,

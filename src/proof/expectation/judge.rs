@@ -148,7 +148,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
 
 /// Returns whether it is certain how packets end that do not leave a cluster: no other node could lead, every range has one
 /// tunnel (two nodes can report one address), and nothing else decides.
-fn keeps_for_certain(site: &Site) -> bool {
+pub(in crate::proof) fn keeps_for_certain(site: &Site) -> bool {
     let mut segments = site.model.topology.segments.ids();
     let mut tunnels = site.model.tunnels.iter();
     site.is_regular()
@@ -299,7 +299,7 @@ impl Check<'_> {
 }
 
 /// Follows a packet from each piece of a block to each piece of another one.
-fn traces(
+pub(in crate::proof) fn traces(
     fabric: &Fabric,
     pair: SitePair,
     sender: AddressBlock,

@@ -105,6 +105,22 @@ impl<'m> Meant<'m> {
             && self.is_selected(site, block.owner.node())
     }
 
+    /// Returns the meant addresses of a block, also of a cluster that is not selected by its name.
+    pub(in crate::proof) fn parts(&self, site: &Site, block: &AddressBlock) -> Vec<AddressBlock> {
+        if !self.is_class(block) || !self.is_selected(site, block.owner.node()) {
+            return Vec::new();
+        }
+        if self.spans.is_empty() {
+            return vec![*block];
+        }
+        self.meeting(block.span).map(|span| AddressBlock { span, ..*block }).collect()
+    }
+
+    /// Returns the addresses as they are written.
+    pub(in crate::proof) fn selection(&self) -> &'m Selection {
+        self.selection
+    }
+
     fn is_class(&self, block: &AddressBlock) -> bool {
         let class = block.owner.class();
         let is_class = match self.selection.class {

@@ -29,6 +29,7 @@ pub(super) fn text(compared: &Compared, width: Width) -> String {
     }
     text.push_str(&paths(compared, width));
     text.push_str(&services(compared, width));
+    text.push_str(&controls(compared, width));
     if !compared.is_unchanged() {
         let grade = changes.grade();
         let verdict = format!("{}: {}", grade.name(), compared.verdict());
@@ -124,6 +125,23 @@ fn services(compared: &Compared, width: Width) -> String {
         text.push('\n');
     }
     more(&mut text, services.len(), "", "Service");
+    text
+}
+
+/// Returns the judgement of the old controls.
+fn controls(compared: &Compared, width: Width) -> String {
+    let notes = compared.control_notes();
+    let mut text = String::new();
+    for note in notes.iter().take(LISTED) {
+        let line = width.hanging(2, &format!("{}: {}", note.kind, note.text));
+        let colour = if note.is_weaker { AnsiColor::Red } else { AnsiColor::Yellow };
+        let line = line.replacen(note.kind, &coloured(colour, note.kind), 1);
+        let _ = write!(text, "\n{line}");
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    more(&mut text, notes.len(), "", "control");
     text
 }
 

@@ -16,6 +16,7 @@ use crate::results::source_texts::SourceTexts;
 
 use super::{Compared, remedy, wording};
 
+mod controls;
 pub mod form;
 
 use form::{
@@ -43,6 +44,7 @@ pub fn written<'a>(compared: &'a Compared) -> WrittenDiff<'a> {
         paths: changes.paths.iter().map(path).collect(),
         new_paths: new_paths.map(new_path).collect(),
         services: changes.services.iter().map(service).collect(),
+        controls: controls::written(compared),
         findings: findings(&compared.report()),
         states: changes.states,
     }

@@ -37,6 +37,7 @@ pub(super) fn text(compared: &Compared, limit: usize) -> String {
         let _ = writeln!(page, "\nnote: {}", prose(note));
     }
     let limit = limit.saturating_sub(RESERVE);
+    controls(&mut page, compared, limit / 4);
     let report = compared.report();
     page.push_str(&findings::lists(&report, limit / 4));
     // Each list leaves room for the next ones.
@@ -54,6 +55,19 @@ pub(super) fn text(compared: &Compared, limit: usize) -> String {
     services(&mut page, compared, half);
     details(&mut page, compared, limit);
     page
+}
+
+fn controls(page: &mut String, compared: &Compared, limit: usize) {
+    let notes = compared.control_notes();
+    if notes.is_empty() {
+        return;
+    }
+    page.push_str("\n| controls | |\n| --- | --- |\n");
+    let rows = notes.iter().map(|it| {
+        let kind = if it.is_weaker { format!("**{}**", it.kind) } else { it.kind.to_owned() };
+        format!("| {kind} | {} |\n", in_table(&prose(&it.text)))
+    });
+    add_rows(page, rows, limit, "control");
 }
 
 fn causes(page: &mut String, compared: &Compared, limit: usize) {

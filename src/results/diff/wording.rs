@@ -238,7 +238,7 @@ fn readdressed(node: &str, from: &[Cidr], to: &[Cidr]) -> String {
 }
 
 /// Returns a file and a line.
-fn line(place: &Place, files: &dyn SourceTexts) -> String {
+pub(super) fn line(place: &Place, files: &dyn SourceTexts) -> String {
     let file = name(&place.source);
     match files.positions(place) {
         Some(positions) => format!("{file}:{}", positions.start.line),

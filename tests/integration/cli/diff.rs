@@ -6,6 +6,7 @@ use super::*;
 
 mod alike;
 mod causes;
+mod controls;
 mod costs;
 mod cut_off;
 mod engines;

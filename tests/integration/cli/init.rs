@@ -50,9 +50,20 @@ fn writes_what_is_not_there() {
        remove the jobs and run `init` again with --program-source.
     7. Create the GitHub App and the kubeconfig that the first lines of
        .github/workflows/clustermesh-refresh.yml describe.
-    8. Enable the hooks: `pre-commit install`.
-    9. Commit everything, `rendered` included, and push.
-    10. In each cluster, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
+    8. Add to CODEOWNERS, with the reviewers of your network as @OWNERS, and require their approval
+       (docs/how-to/ci.md of clustermesh):
+       /mesh.yaml @OWNERS
+       /meshes/ @OWNERS
+       /clustermesh.yaml @OWNERS
+       /expectations.yaml @OWNERS
+       /policies/ @OWNERS
+       /guards/ @OWNERS
+       /snapshots/ @OWNERS
+       /.github/ @OWNERS
+       /CODEOWNERS @OWNERS
+    9. Enable the hooks: `pre-commit install`.
+    10. Commit everything, `rendered` included, and push.
+    11. In each cluster, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
        and apply flux/gitrepository.yaml and flux/CLUSTER.yaml.
     ");
     let before = folder.touches(".");

@@ -6,6 +6,7 @@ use std::mem::{self, ManuallyDrop};
 
 use clap::builder::OsStringValueParser;
 use clustermesh::changes::{self, Changes, Delivery, Grade, ServiceChange, Version, WatchedPaths};
+use clustermesh::controls::JudgedChange;
 use clustermesh::engine::{Engine, Engines};
 use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
@@ -16,17 +17,19 @@ use clustermesh::rules::{self, Finding, Purpose};
 use crate::checked_plan::{OutputCheck, RenderPlan};
 use crate::choice::choice;
 use crate::cluster_peers::{ClusterPeers, Dumps};
-use crate::failure::{CommandResult, FileMistakes};
+use crate::failure::{CommandFailure, CommandResult, FileMistakes};
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::output::{DiffFormat, Printer, TableFormat, terminal};
 use crate::settings::FileOptions;
 use crate::{Outcome, applications, checked_plan, cluster_peers, inputs};
 
 mod before;
+mod controls;
 mod losses;
 mod new_paths;
 
 use before::{Against, Before};
+use controls::BothControls;
 use new_paths::NamedPaths;
 
 /// Show what a change does to the network
@@ -55,25 +58,27 @@ pub(crate) struct DiffArgs {
 
     /// Do not count a pause of traffic that only missing annotations cause
     ///
-    /// A change that is `brief` for no other reason counts as `additive` or `cleanup` for `--fail-on`. Requests may
-    /// get no answer for up to 15 seconds.
+    /// A change that is `brief` for no other reason counts as `additive` or `cleanup` for `--fail-on`.
     #[arg(long, requires = "fail_on")]
     allow_pause: bool,
 
     /// Exit with 1 also if a cluster has lost too many nodes
     ///
-    /// Compares the nodes of both versions by the limits of `clustermesh snapshot` (`limits` in the config). A job that
-    /// merges automatically compares with a commit from the day before, because many small losses can add up. A cluster
-    /// that is not in this commit must not lose any node since `HEAD`.
+    /// Compares the nodes of both versions by the limits of `clustermesh snapshot` (`limits` in the config). A cluster that
+    /// is not in this commit must not lose any node since `HEAD`. Jobs that merge compare with the day before.
     #[arg(long)]
     check_losses: bool,
 
     /// Exit with 1 also if a path opens between clusters or groups; repeatable
     ///
     /// A group has its members of both versions. A path counts if it was closed before, and is open after the change or
-    /// during its rollout, even if no node can dial the other one today, as with a wrong port.
+    /// during its rollout.
     #[arg(long, value_name = "FROM:TO")]
     fail_on_new_path: Vec<NamedPaths>,
+
+    /// Exit with 1 also if controls of the commit refuse it, or one is weaker
+    #[arg(long)]
+    fail_on_weaker: bool,
 
     /// Tool that applies the Peers [default: assume the worse of both]
     #[arg(long, value_name = "TOOL")]
@@ -124,7 +129,10 @@ pub(crate) fn run(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -
 }
 
 fn diff(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
-    let comparison = VersionComparison::new(args, files)?;
+    let comparison = match VersionComparison::new(args, files)? {
+        Ok(comparison) => comparison,
+        Err(failure) => return unread(failure, args, printer),
+    };
     let VersionComparison { inputs, before, changes, findings, .. } = &comparison;
     if args.output != DiffFormat::Github {
         printer.findings(&inputs.files, findings);
@@ -143,8 +151,19 @@ fn diff(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandR
         }
     }
     let is_grave = args.check_losses && changes.grade() == Grade::Destructive;
-    let is_refused = is_grave || !findings.is_empty() || fails(args, changes);
+    let is_weaker = args.fail_on_weaker && compared.judged.is_some_and(JudgedChange::is_weaker);
+    let is_refused = is_grave || is_weaker || !findings.is_empty() || fails(args, changes);
     Ok(Outcome::findings_if(is_refused))
+}
+
+/// Reports why the old version cannot be read. For `--fail-on-weaker`, its controls count as weaker then, so that the
+/// commit that repairs them can land.
+fn unread(failure: CommandFailure, args: &DiffArgs, printer: &mut Printer) -> CommandResult {
+    let failure = failure.map(|it| FileMistakes { outcome: Outcome::Findings, ..it });
+    match failure {
+        CommandFailure::Mistakes(_) if args.fail_on_weaker => Ok(printer.failure(failure)),
+        _ => Err(failure),
+    }
 }
 
 /// Both versions, and their differences.
@@ -153,6 +172,9 @@ pub(crate) struct VersionComparison {
     before: Before,
     against: String,
     watched: Vec<WatchedPaths>,
+    /// The controls of both, which are kept until the process ends.
+    controls: Option<&'static BothControls>,
+    judged: Option<JudgedChange<'static>>,
     changes: ManuallyDrop<Changes>,
     /// The number of clusters that were compared.
     clusters: usize,
@@ -164,22 +186,31 @@ impl VersionComparison {
     /// Compares with what `--against` names.
     pub(crate) fn against(name: &OsStr, files: &FileOptions) -> CommandResult<Self> {
         let args = DiffArgs { against: Some(name.to_owned()), ..DiffArgs::default() };
-        Self::new(&args, files)
+        Self::new(&args, files)?
     }
 
-    /// Reads both versions, and compares them.
-    fn new(args: &DiffArgs, files: &FileOptions) -> CommandResult<Self> {
+    /// Reads both versions, and compares them. The inner failure is that of the old version.
+    fn new(args: &DiffArgs, files: &FileOptions) -> CommandResult<CommandResult<Self>> {
         let against = Against::named_by(args)?;
         let name = against.name();
+        if args.fail_on_weaker && !matches!(against, Against::Revision(_)) {
+            return Err(controls::unknown(&name));
+        }
         let mut snapshots = KnownSnapshots::default();
         // The process ends after this. To free large fleets takes a twentieth of a run.
         let inputs = inputs::gather_and_keep(files, &mut snapshots)?;
         let mut inputs = ManuallyDrop::new(inputs);
-        let before = against.read(files, &mut inputs, &mut snapshots);
-        let mut before = before.map_err(|failure| {
-            let note = format!("this is about the files of {name}; compare with another commit");
-            failure.map(|it| FileMistakes { note: Some(note), ..it })
-        })?;
+        let mut before = match against.read(files, &mut inputs, &mut snapshots) {
+            Ok(before) => before,
+            Err(failure) => {
+                let note =
+                    format!("this is about the files of {name}; compare with another commit");
+                return Ok(Err(failure.map(|it| FileMistakes { note: Some(note), ..it })));
+            }
+        };
+        let controls = BothControls::read(before.controls.take(), &mut inputs)?;
+        let controls = controls.map(|it| -> &'static BothControls { Box::leak(Box::new(it)) });
+        before.notes.extend(controls.and_then(BothControls::note));
         // The rest of the run uses their memory again.
         drop(snapshots);
         let Some(planned) = checked_plan::plan(&inputs)?.map(ManuallyDrop::new) else {
@@ -189,20 +220,33 @@ impl VersionComparison {
         };
         before.find_renamed(&planned.fleet);
         let watched = new_paths::watched(&args.fail_on_new_path, &inputs, before.inputs.as_ref())?;
-        let changes = changes(args, &inputs, &planned, &mut before, &watched)?;
-        let mut changes = ManuallyDrop::new(changes);
+        let mut asked = AskedChange { args, watched: &watched, controls, judged: None };
+        let changes = changes(&mut asked, &inputs, &planned, &mut before)?;
+        let (mut changes, judged) = (ManuallyDrop::new(changes), asked.judged);
         changes.services = services(&mut before, &inputs, &planned)?;
         let check = || losses::check(&before, &inputs, &name, files);
         let losses = args.check_losses.then(check).transpose()?;
         let opened = rules::rendered::opened(&changes, &watched, &inputs.meshes);
         let findings = [losses.unwrap_or_default(), opened].concat();
         let clusters = clusters(&planned, &changes);
-        Ok(Self { inputs, before, against: name, watched, changes, clusters, findings })
+        Ok(Ok(Self {
+            inputs,
+            before,
+            against: name,
+            watched,
+            controls,
+            judged,
+            changes,
+            clusters,
+            findings,
+        }))
     }
 
     /// Returns the result.
     pub(crate) fn compared(&self) -> Compared<'_> {
         let Self { inputs, before, .. } = self;
+        let old_files = before.inputs.as_ref().map(|it| &it.files);
+        let old_files = old_files.or(self.controls.and_then(BothControls::old_files));
         Compared {
             changes: &self.changes,
             clusters: self.clusters,
@@ -211,9 +255,10 @@ impl VersionComparison {
             notes: &before.notes,
             findings: &self.findings,
             watched: &self.watched,
+            judged: self.judged.as_ref(),
             config: &inputs.settings.config.content,
             files: &inputs.files,
-            old_files: before.inputs.as_ref().map(|it| -> &dyn SourceTexts { &it.files }),
+            old_files: old_files.map(|it| -> &dyn SourceTexts { it }),
         }
     }
 }
@@ -226,14 +271,22 @@ fn clusters(planned: &RenderPlan, changes: &Changes) -> usize {
     clusters.len()
 }
 
+/// The questions about a change besides its grade, and what the old controls refuse in it.
+struct AskedChange<'a> {
+    args: &'a DiffArgs,
+    watched: &'a [WatchedPaths],
+    controls: Option<&'static BothControls>,
+    judged: Option<JudgedChange<'static>>,
+}
+
 /// Compares the Peers of a plan with the earlier ones, and notes what changes the meaning of that.
 fn changes(
-    args: &DiffArgs,
+    asked: &mut AskedChange,
     inputs: &Inputs,
     planned: &RenderPlan,
     before: &mut Before,
-    watched: &[WatchedPaths],
 ) -> CommandResult<Changes> {
+    let args = asked.args;
     let RenderPlan { fleet, plan, texts } = planned;
     let known = mem::take(&mut before.known);
     let mut applied = ClusterPeers::planned(&inputs.settings, plan, texts, &known);
@@ -244,7 +297,7 @@ fn changes(
         (applied, foreign) = applied.with_foreign(&before.applied, &inputs.meshes);
     }
     let after = After { inputs, fleet, applied: &ManuallyDrop::new(applied), foreign: &foreign };
-    let changes = compare(args, before, &after, watched);
+    let changes = compare(asked, before, &after);
     if args.dumps.are_any() {
         before.note_unread(&changes, &cluster_peers::clusters(inputs));
     }
@@ -310,7 +363,7 @@ struct After<'v> {
     foreign: &'v [(ClusterName, String)],
 }
 
-fn compare(args: &DiffArgs, before: &Before, after: &After, watched: &[WatchedPaths]) -> Changes {
+fn compare(asked: &mut AskedChange, before: &Before, after: &After) -> Changes {
     let old_inputs = before.inputs.as_ref();
     let old_fleet = old_inputs.map(|it| checked_plan::fleet_beside(it, after.fleet));
     let old_fleet = ManuallyDrop::new(old_fleet);
@@ -320,17 +373,20 @@ fn compare(args: &DiffArgs, before: &Before, after: &After, watched: &[WatchedPa
     let old = ManuallyDrop::new(before.applied.fabric_of(old_inputs, old_nodes, None));
     let new =
         ManuallyDrop::new(after.applied.fabric_of(after.inputs, Some(after.fleet), Some(&old)));
+    let most_steps = after.inputs.settings.ceilings.most_steps();
+    let fabrics = before.inputs.is_some().then_some((&*old, &*new));
+    asked.judged = asked.controls.map(|it| it.judge(fabrics, most_steps));
     let version = |fleet, fabric, asked| Version { fleet, fabric, asked };
     changes::compare(
         &version(old_fleet.as_ref(), &old, old_inputs.asked()),
         &version(Some(after.fleet), &new, after.inputs.asked()),
         &Delivery {
-            engines: &engines(args, before, after),
+            engines: &engines(asked.args, before, after),
             capacity: &after.inputs.settings.config.content.limits.capacity,
             foreign: after.foreign,
             left: before.applied.left(),
-            watched,
-            most_steps: after.inputs.settings.ceilings.most_steps(),
+            watched: asked.watched,
+            most_steps,
         },
     )
 }

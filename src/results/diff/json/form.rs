@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Number;
 
+use super::controls::WrittenControls;
+
 /// The output of `clustermesh diff --output json`. Later versions may add fields, kinds of causes and
 /// kinds of reasons.
 #[derive(JsonSchema, Serialize)]
@@ -33,6 +35,9 @@ pub struct WrittenDiff<'a> {
     pub new_paths: Vec<WrittenNewPaths<'a>>,
     /// The changed Services that clusters get of others.
     pub services: Vec<WrittenServiceChange<'a>>,
+    /// The judgement of the controls of the old version about the change, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controls: Option<WrittenControls<'a>>,
     /// The findings of `--check-losses` and `--fail-on-new-path`. With any, the exit code is 1.
     pub findings: Vec<WrittenFinding>,
     /// The number of states on the way from the old to the new Peers that were proved.

@@ -448,7 +448,7 @@ fn a_cluster_that_joined_today_is_not_emptied_in_small_steps() {
         assert_eq!(jobs.folder.run(&["render"]).code, 0);
     };
     keep(5);
-    assert!(jobs.merges("cleanup"), "it joins");
+    assert!(!jobs.merges("cleanup"), "a person adds it to the mesh");
     jobs.commit(5);
     keep(6);
     assert!(jobs.merges("cleanup"), "it grows");
@@ -649,6 +649,7 @@ fn scripts_contain_no_expressions_and_jobs_have_few_rights() {
     }
     let expected = [
         r#"check: {"contents":"read"}"#,
+        r#"controls: {"contents":"read"}"#,
         r#"comment: {"pull-requests":"write"}"#,
         r#"refresh: {"contents":"read"}"#,
     ];
@@ -661,4 +662,36 @@ fn scripts_contain_no_expressions_and_jobs_have_few_rights() {
     let condition = comment["if"].as_str().unwrap();
     let own = "github.event.pull_request.head.repo.full_name == github.repository";
     assert_contains(condition, own);
+}
+
+/// Only snapshots and rendered files merge themselves, and none where a control is weaker.
+#[test]
+fn no_control_merges_itself() {
+    for service in ["github", "gitlab"] {
+        let edits: [fn(&Jobs); 3] = [
+            |jobs| {
+                jobs.folder.write(
+                    "clustermesh.yaml",
+                    "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nlimits: { nodes: 400 }\n",
+                );
+            },
+            |jobs| fs::remove_file(jobs.folder.path("expectations.yaml")).unwrap(),
+            |_| {},
+        ];
+        for (place, edit) in edits.into_iter().enumerate() {
+            let jobs = Jobs::of(service);
+            jobs.folder.write(
+                "expectations.yaml",
+                "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n- { from: { cluster: east }, to: { cluster: west }, expect: Reach }\n",
+            );
+            jobs.commit(26);
+            jobs.change(Change::Additive);
+            edit(&jobs);
+            let merges = match service {
+                "github" => jobs.merges("additive"),
+                _ => gitlab_merges(&jobs, "additive"),
+            };
+            assert_eq!(merges, place == 2, "{service} {place}");
+        }
+    }
 }

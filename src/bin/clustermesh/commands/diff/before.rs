@@ -13,6 +13,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::rules::{clusters, reach};
 
 use super::DiffArgs;
+use super::controls::ReadControls;
 use crate::cluster_peers::{ClusterPeers, Dumps, KnownContents};
 use crate::disk::{self, Revision, Roots};
 use crate::failure::CommandResult;
@@ -53,6 +54,8 @@ pub(super) enum Against<'a> {
 pub(super) struct Before {
     /// Its mesh and snapshots; nothing if only its Peers are known.
     pub(super) inputs: Option<Inputs>,
+    /// Its controls, if it is a commit with a mesh.
+    pub(super) controls: Option<ReadControls>,
     /// Its Peers.
     pub(super) applied: ClusterPeers,
     /// Their texts.
@@ -171,7 +174,7 @@ impl<'a> Against<'a> {
 impl Before {
     /// Returns Peers of which no mesh is known.
     fn of_peers(applied: ClusterPeers, known: KnownContents) -> Self {
-        Self { inputs: None, applied, known, notes: Vec::new() }
+        Self { inputs: None, controls: None, applied, known, notes: Vec::new() }
     }
 }
 

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 
+use super::super::controls::ReadControls;
 use super::{Before, REMEDY, has_folders};
 use crate::cluster_peers::{ClusterPeers, KnownContents};
 use crate::disk::{self, Revision};
 use crate::failure::{CommandFailure, CommandResult};
+use crate::files::ShownFiles;
 use crate::inputs::{self, Inputs, KnownSnapshots};
 use crate::settings::{FileOptions, NoMesh, Settings};
 use crate::{checked_plan, cluster_peers, git};
@@ -39,6 +41,8 @@ pub(super) fn read(
         }
         Err(failure) => return Err(failure),
     };
+    let mut controls = ReadControls::read(&mut inputs)?;
+    revision.check()?;
     let name = disk::shown(Path::new(revision.name()));
     let problem = UnusableInputs::find(&inputs);
     let known = KnownContents::default();
@@ -66,8 +70,12 @@ pub(super) fn read(
         }
     };
     revision.check()?;
+    if problem.is_some() {
+        controls.files = Some(mem::replace(&mut inputs.files, ShownFiles::new(Vec::new())));
+    }
     Ok(Before {
         inputs: problem.is_none().then_some(inputs),
+        controls: Some(controls),
         applied,
         known,
         notes: note.into_iter().collect(),

@@ -1,0 +1,212 @@
+//! Expectations that changed: a denial is kept if the new ones deny all of its paths, under any name and in any file.
+
+use std::collections::BTreeSet;
+
+use super::{ControlChange, Controls, WrittenValues};
+use crate::diagnostic::Quoted;
+use crate::expectations::{Exception, Expectation, Expected, Selection};
+use crate::name::ClusterName;
+use crate::net::prefixes::Prefixes;
+use crate::place::Place;
+use crate::text::first;
+
+/// The most pairs of clusters of a denial that are looked for one by one in the new denials.
+const MOST_PAIRS: usize = 10_000;
+
+/// The most clusters that are listed by name.
+const LISTED: usize = 8;
+
+/// Both sides of paths.
+type Sides<'e> = [&'e Selection; 2];
+
+/// Returns the expectations, the exceptions and the general denial that one version has otherwise than the other.
+pub(super) fn changes(old: &Controls, new: &Controls) -> Vec<ControlChange> {
+    let denials: Vec<Sides> = denials(new).map(sides).collect();
+    let (had, has) = (&old.expectations.expectations, &new.expectations.expectations);
+    let mut changes = Vec::new();
+    let mut known: BTreeSet<usize> = BTreeSet::new();
+    for it in had {
+        let same = has.iter().enumerate().find(|(place, other)| {
+            let is_free = !known.contains(place);
+            is_free && if it.name.is_some() { it.name == other.name } else { is_same(it, other) }
+        });
+        known.extend(same.map(|it| it.0));
+        let is_kept = it.expected == Expected::Reach || are_denied(sides(it), &denials);
+        if same.is_none_or(|other| !is_same(it, other.1)) {
+            changes.push(ControlChange {
+                subject: subject(it),
+                is_weaker: !is_kept,
+                before: Some(written(it)),
+                after: same.map(|it| written(it.1)),
+            });
+        }
+    }
+    let added = has.iter().enumerate().filter(|it| !known.contains(&it.0));
+    changes.extend(added.map(|(_, it)| ControlChange {
+        subject: subject(it),
+        is_weaker: false,
+        before: None,
+        after: Some(written(it)),
+    }));
+    changes.extend(of_undeclared(old, new));
+    changes
+}
+
+/// Compares `undeclared: Deny` and its exceptions.
+fn of_undeclared(old: &Controls, new: &Controls) -> Vec<ControlChange> {
+    let [before, after] = [old, new].map(|it| it.expectations.denied.as_ref());
+    let value = |place: &Place| WrittenValues {
+        values: vec!["Deny".to_owned()],
+        place: Some(place.clone()),
+    };
+    let mut changes = Vec::new();
+    if before.is_some() != after.is_some() {
+        changes.push(ControlChange {
+            subject: "`undeclared`".to_owned(),
+            is_weaker: after.is_none(),
+            before: before.map(|it| value(&it.place)),
+            after: after.map(|it| value(&it.place)),
+        });
+    }
+    let exceptions = |it: Option<&'_ crate::expectations::DeniedPaths>| -> Vec<Exception> {
+        it.map(|it| it.exceptions.clone()).unwrap_or_default()
+    };
+    let (had, has) = (exceptions(before), exceptions(after));
+    for it in &has {
+        let same = had.iter().find(|old| old.name == it.name);
+        let is_allowed = had.iter().any(|old| allows(old, it));
+        if same.is_none_or(|old| written_exception(old).values != written_exception(it).values) {
+            changes.push(ControlChange {
+                subject: format!("exception {}", Quoted(&it.name)),
+                is_weaker: before.is_some() && !is_allowed,
+                before: same.map(written_exception),
+                after: Some(written_exception(it)),
+            });
+        }
+    }
+    let gone = had.iter().filter(|old| has.iter().all(|it| it.name != old.name));
+    changes.extend(gone.map(|it| ControlChange {
+        subject: format!("exception {}", Quoted(&it.name)),
+        is_weaker: false,
+        before: Some(written_exception(it)),
+        after: None,
+    }));
+    changes
+}
+
+fn denials<'c>(controls: &Controls<'c>) -> impl Iterator<Item = &'c Expectation> {
+    let all = controls.expectations.expectations.iter();
+    all.filter(|it| it.expected == Expected::Deny)
+}
+
+fn sides(expectation: &Expectation) -> Sides<'_> {
+    [&expectation.from, &expectation.to]
+}
+
+/// Returns whether two expectations are about the same, also in different files.
+fn is_same(one: &Expectation, other: &Expectation) -> bool {
+    one.expected == other.expected
+        && one.survives_a_node == other.survives_a_node
+        && sides(one)
+            .into_iter()
+            .zip(sides(other))
+            .all(|(one, other)| covers(one, other, None) && covers(other, one, None))
+}
+
+/// Returns whether some denials deny all paths of another one: one of them does, or one for each pair of its clusters.
+fn are_denied(old: Sides, denials: &[Sides]) -> bool {
+    let is_covered = |of: [Option<&ClusterName>; 2]| {
+        denials.iter().any(|new| {
+            let mut sides = new.iter().zip(old).zip(of);
+            sides.all(|((new, old), cluster)| covers(new, old, cluster))
+        })
+    };
+    if is_covered([None, None]) {
+        return true;
+    }
+    let clusters = old.map(|it| it.clusters.as_ref());
+    let [Some(from), Some(to)] = clusters else {
+        return false;
+    };
+    let (from, to) = (from.members.keys(), to.members.keys());
+    let pairs = from.flat_map(|one| to.clone().map(move |other| [one, other]));
+    let mut pairs = pairs.filter(|[one, other]| one != other);
+    pairs.clone().count() <= MOST_PAIRS && pairs.all(|pair| is_covered(pair.map(Some)))
+}
+
+/// Returns whether a selection has everything of another one, or all that it has of a cluster.
+fn covers(wide: &Selection, narrow: &Selection, cluster: Option<&ClusterName>) -> bool {
+    let has_clusters = match (&wide.clusters, &narrow.clusters, cluster) {
+        (None, _, _) => true,
+        (Some(wide), _, Some(cluster)) => wide.members.contains_key(cluster),
+        (Some(wide), Some(narrow), None) => {
+            narrow.members.keys().all(|it| wide.members.contains_key(it))
+        }
+        (Some(_), None, None) => false,
+    };
+    let has_addresses = wide.addresses.is_empty() || {
+        let ranges = Prefixes::union(wide.addresses.iter().copied());
+        !narrow.addresses.is_empty() && narrow.addresses.iter().all(|it| ranges.contain(*it))
+    };
+    has_clusters
+        && has_addresses
+        && (wide.nodes.is_none() || wide.nodes == narrow.nodes)
+        && (wide.class.is_none() || wide.class == narrow.class)
+}
+
+/// Returns whether an exception allows everything that another one does, for as long.
+fn allows(old: &Exception, new: &Exception) -> bool {
+    let is_as_long = old.until.is_none_or(|old| new.until.is_some_and(|new| new <= old));
+    is_as_long && covers(&old.from, &new.from, None) && covers(&old.to, &new.to, None)
+}
+
+fn subject(expectation: &Expectation) -> String {
+    match &expectation.name {
+        Some(name) => format!("expectation {}", Quoted(name)),
+        None => "expectation without a name".to_owned(),
+    }
+}
+
+fn written(expectation: &Expectation) -> WrittenValues {
+    let expected = match expectation.expected {
+        Expected::Reach if expectation.survives_a_node => "Reach, and survive",
+        Expected::Reach => "Reach",
+        Expected::Deny => "Deny",
+    };
+    let paths = paths(&expectation.from, &expectation.to);
+    WrittenValues {
+        values: vec![format!("{expected} {paths}")],
+        place: Some(expectation.place.clone()),
+    }
+}
+
+fn written_exception(exception: &Exception) -> WrittenValues {
+    let until = exception.until.map(|it| format!(" until {it}")).unwrap_or_default();
+    let paths = paths(&exception.from, &exception.to);
+    WrittenValues { values: vec![format!("{paths}{until}")], place: Some(exception.place.clone()) }
+}
+
+fn paths(from: &Selection, to: &Selection) -> String {
+    format!("{} → {}", selected(from), selected(to))
+}
+
+/// Returns what a selection has, in a few words.
+fn selected(selection: &Selection) -> String {
+    let clusters = match &selection.clusters {
+        None => "any cluster".to_owned(),
+        Some(clusters) => {
+            let members = first(LISTED, clusters.members.keys());
+            match &clusters.group {
+                Some(group) => format!("{group} ({members})"),
+                None => members,
+            }
+        }
+    };
+    let class = selection.class.map(|it| format!("class {it:?}"));
+    let nodes = selection.nodes.as_ref().map(|it| it.conditions().join(", "));
+    let nodes = nodes.map(|it| if it.is_empty() { "all nodes".to_owned() } else { it });
+    let addresses =
+        (!selection.addresses.is_empty()).then(|| first(LISTED, selection.addresses.iter()));
+    let more: Vec<String> = [class, nodes, addresses].into_iter().flatten().collect();
+    if more.is_empty() { clusters } else { format!("{clusters}, {}", more.join(", ")) }
+}
