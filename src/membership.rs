@@ -213,14 +213,16 @@ pub fn causing_nodes<'r>(
 }
 
 impl Membership {
-    /// Returns whether one node alone can be why no other cluster gets anything of this one: at most one has a Peer to
-    /// give, or is why none has.
+    /// Returns whether one node of several can be why no other cluster gets anything of this one: at most one has a Peer
+    /// to give, or is why none has. A cluster of one node is lost with it, which is for a person to confirm.
     pub fn depends_on_one(&self, granularity: Granularity) -> bool {
         let excluded = self.excluded.iter();
         let is_selected = |it: &ExcludedNode| it.reason != ExcludedReason::NotSelected;
         let has_any = !self.candidates.is_empty() || excluded.clone().any(is_selected);
         let left_out = excluded.map(|it| (&*it.node, Some(&it.reason)));
-        has_any && self.candidates.len() + causing_nodes(granularity, left_out) <= 1
+        1 < self.usable.len() + self.excluded.len()
+            && has_any
+            && self.candidates.len() + causing_nodes(granularity, left_out) <= 1
     }
 }
 

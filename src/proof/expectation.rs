@@ -30,6 +30,9 @@ pub struct Check<'e> {
     pub pairs: u64,
     /// The number of paths that break it.
     pub broken: u64,
+    /// The number of paths of `Reach` that fail only because of what a few nodes report, or because a few nodes take no
+    /// part. They do not break it.
+    pub excused: u64,
     /// The smallest packet that does.
     pub counterexample: Option<Trace>,
     /// The number of paths of `Reach` that work only under a condition.

@@ -8,14 +8,15 @@ use by_address::ByAddress;
 use super::group::{ClassGroup, Lot};
 use super::meant::{Chosen, Meant, Stock};
 use super::{Check, ExpectationSide};
-use crate::agent::fabric::{Fabric, NodeRef, Site, SiteId, SitePair, Sites};
+use crate::agent::fabric::{Fabric, NodeRef, Site, SiteId, SitePair, Sites, are_few};
 use crate::expectations::{Expectation, Expected};
 use crate::kilo::topology::Leader;
 use crate::mesh::AddressClass;
 use crate::net::Family;
 use crate::packet::premise::Premise;
 use crate::packet::trace::Trace;
-use crate::packet::{Packet, Session};
+use crate::packet::{Goal, Packet, Session};
+use crate::proof::claimed;
 use crate::proof::reach::{
     AddressBlock, ClassOutcome, Endings, ForwardingView, Proven, Reach, pieces,
 };
@@ -25,10 +26,12 @@ const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
 
 /// The proof with which all expectations are compared.
 pub(super) struct ExpectationJudge<'j, 'f, 'a> {
-    reach: &'j Reach<'f, 'a>,
+    pub(super) reach: &'j Reach<'f, 'a>,
     stocks: Sites<Stock>,
     /// Whether it is certain how packets end that do not leave the cluster.
     keeps_for_certain: Sites<bool>,
+    /// Whether the nodes that take no part are only a few.
+    are_absent_few: Sites<OnceLock<bool>>,
     /// By both clusters: filled in when an expectation is about them.
     fates: Sites<Sites<OnceLock<KnownFates>>>,
 }
@@ -71,6 +74,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             reach,
             stocks: sites.map(|it| Stock::new(it)),
             keeps_for_certain: sites.map(|it| keeps_for_certain(it)),
+            are_absent_few: sites.map(|_| OnceLock::new()),
             fates: sites.map(|_| sites.map(|_| OnceLock::new())),
         }
     }
@@ -82,6 +86,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             expectation,
             pairs: 0,
             broken: 0,
+            excused: 0,
             counterexample: None,
             assumed: 0,
             unmatched: Vec::new(),
@@ -101,6 +106,34 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         check
     }
 
+    /// Returns whether a packet is lost only because of what a few nodes report, or because a few nodes take no part.
+    fn is_excused(&self, failing: &Trace) -> bool {
+        let fabric = self.reach.fabric;
+        let packet = &failing.packet;
+        let receiver = match packet.to {
+            Goal::Node(at) => Some(at),
+            Goal::Services(_) | Goal::Network(_) => None,
+        };
+        let mut ends = std::iter::once(packet.from).chain(receiver);
+        claimed::is_of_few(fabric, failing)
+            || ends.any(|it| !fabric.takes_part(it) && self.are_absent_few(it.site))
+    }
+
+    /// Returns whether the nodes of a cluster that take no part, although a mesh selects them, are only a few.
+    fn are_absent_few(&self, number: SiteId) -> bool {
+        *self.are_absent_few[number].get_or_init(|| {
+            let fabric = self.reach.fabric;
+            let site = fabric.site(number);
+            let nodes = site.model.topology.nodes.ids();
+            let selected =
+                nodes.filter(|it| site.entry.selector.matches(&site.snapshot_of(*it).labels));
+            let selected: Vec<NodeRef> =
+                selected.map(|node| NodeRef { site: number, node }).collect();
+            let absent = selected.iter().filter(|it| !fabric.takes_part(**it)).count();
+            are_few(absent, selected.len())
+        })
+    }
+
     fn choose(&self, meant: &Meant) -> Sites<Chosen> {
         let sites = &self.reach.fabric.sites;
         sites.map_ids(|id| meant.choose(&sites[id], &self.stocks[id]))
@@ -114,11 +147,10 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         taken: &mut Grouped,
         proven: &mut Proven<'j>,
     ) {
-        let fabric = self.reach.fabric;
-        check.judge_unready(fabric, pair, sent.chosen, taken.chosen);
+        check.judge_unready(self, pair, sent.chosen, taken.chosen);
         let SitePair { from, to } = pair;
         if self.reach.is_kept(from, to) && self.keeps_for_certain[from] {
-            check.judge_kept(fabric, pair, sent, taken);
+            check.judge_kept(self, pair, sent, taken);
             return;
         }
         let (near, far) = (self.reach.view(from, to), self.reach.view(to, from));
@@ -136,7 +168,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
                     let find = || self.reach.fate_of(pair, classes, proven);
                     let fate = known.map_or(ClassOutcome::Apart, |it| *it.get_or_init(find));
                     let broken = check.broken;
-                    check.judge(fabric, fate, pair, sender, receiver);
+                    check.judge(self, fate, pair, sender, receiver);
                     if check.broken == broken {
                         check.assume(self.reach, pair, sender, receiver);
                     }
@@ -167,12 +199,13 @@ impl Check<'_> {
 
     fn judge(
         &mut self,
-        fabric: &Fabric,
+        judge: &ExpectationJudge,
         fate: ClassOutcome,
         pair: SitePair,
         senders: &ClassGroup,
         receivers: &ClassGroup,
     ) {
+        let fabric = judge.reach.fabric;
         let are_meant = senders.is_whole() && receivers.is_whole();
         let are_masked = |it: Endings| self.may_be_masked(fabric, it, pair, senders.lot);
         if let ClassOutcome::Alike { endings, is_whole } = fate
@@ -180,11 +213,11 @@ impl Check<'_> {
         {
             if are_masked(endings) {
                 for sender in senders.lots(false) {
-                    self.tally_masked(fabric, endings, pair, sender, receivers.lot);
+                    self.tally_masked(judge, endings, pair, sender, receivers.lot);
                 }
                 return;
             }
-            self.tally(fabric, endings, pair, senders.lot, receivers.lot);
+            self.tally(judge, endings, pair, senders.lot, receivers.lot);
             return;
         }
         let are_alike = fate != ClassOutcome::Apart;
@@ -194,9 +227,9 @@ impl Check<'_> {
                 let traces = traces(fabric, pair, sender.first, receiver.first);
                 let endings = Endings::from_traces(&traces.collect::<Vec<_>>());
                 if self.may_be_masked(fabric, endings, pair, sender) {
-                    self.tally_masked(fabric, endings, pair, sender, *receiver);
+                    self.tally_masked(judge, endings, pair, sender, *receiver);
                 } else {
-                    self.tally(fabric, endings, pair, sender, *receiver);
+                    self.tally(judge, endings, pair, sender, *receiver);
                 }
             }
         }
@@ -226,10 +259,16 @@ impl Check<'_> {
     }
 
     /// Counts the pairs of two clusters of which the first has no route to the second.
-    fn judge_kept(&mut self, fabric: &Fabric, pair: SitePair, sent: &Grouped, taken: &Grouped) {
+    fn judge_kept(
+        &mut self,
+        judge: &ExpectationJudge,
+        pair: SitePair,
+        sent: &Grouped,
+        taken: &Grouped,
+    ) {
         for (senders, receivers) in sent.ready.iter().zip(&taken.ready) {
             if let (Some(senders), Some(receivers)) = (senders, receivers) {
-                self.tally(fabric, Endings::LOST, pair, *senders, *receivers);
+                self.tally(judge, Endings::LOST, pair, *senders, *receivers);
             }
         }
     }
@@ -237,27 +276,34 @@ impl Check<'_> {
     /// Counts pairs that fare alike.
     pub(super) fn tally(
         &mut self,
-        fabric: &Fabric,
+        judge: &ExpectationJudge,
         endings: Endings,
         pair: SitePair,
         senders: Lot,
         receivers: Lot,
     ) {
+        let fabric = judge.reach.fabric;
         let pairs = senders.count.saturating_mul(receivers.count);
         self.pairs += pairs;
         if !self.is_broken_by(endings) {
             return;
         }
-        self.broken += pairs;
+        let is_asked = self.expectation.expected == Expected::Reach;
         let least = packet(pair, senders.least, receivers.least);
-        let Some(least) = least.filter(|it| self.is_smaller(it)) else {
+        if !is_asked && !least.as_ref().is_some_and(|it| self.is_smaller(it)) {
+            self.broken += pairs;
             return;
-        };
-        let least = fabric.exchange(least);
+        }
         let is_breaking = |it: &Trace| self.is_broken_by(Endings::from_traces([it]));
-        let shown = Some(least)
+        let shown = least
+            .map(|it| fabric.exchange(it))
             .filter(is_breaking)
             .or_else(|| traces(fabric, pair, senders.first, receivers.first).find(is_breaking));
+        if is_asked && shown.as_ref().is_some_and(|it| judge.is_excused(it)) {
+            self.excused += pairs;
+            return;
+        }
+        self.broken += pairs;
         if let Some(shown) = shown.filter(|it| self.is_smaller(&it.packet)) {
             self.counterexample = Some(shown);
         }
@@ -267,7 +313,7 @@ impl Check<'_> {
     /// them.
     fn judge_unready(
         &mut self,
-        fabric: &Fabric,
+        judge: &ExpectationJudge,
         pair: SitePair,
         senders: &Chosen,
         receivers: &Chosen,
@@ -285,7 +331,7 @@ impl Check<'_> {
             ];
             for (senders, receivers) in apart.into_iter().filter_map(|(one, other)| one.zip(other))
             {
-                self.tally(fabric, Endings::LOST, pair, senders, receivers);
+                self.tally(judge, Endings::LOST, pair, senders, receivers);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::Check;
 use super::group::Lot;
+use super::judge::ExpectationJudge;
 use crate::agent::fabric::{Fabric, NodeRef, Owner, SitePair};
 use crate::expectations::Expected;
 use crate::mesh::PodSource;
@@ -29,14 +30,14 @@ impl Check<'_> {
     /// Counts pairs of pods of one node with receivers that fare alike.
     pub(super) fn tally_masked(
         &mut self,
-        fabric: &Fabric,
+        judge: &ExpectationJudge,
         endings: Endings,
         pair: SitePair,
         sender: Lot,
         receivers: Lot,
     ) {
-        let Some(masked) = arriving(fabric, pair, sender, receivers) else {
-            self.tally(fabric, endings, pair, sender, receivers);
+        let Some(masked) = arriving(judge.reach.fabric, pair, sender, receivers) else {
+            self.tally(judge, endings, pair, sender, receivers);
             return;
         };
         let pairs = sender.count.saturating_mul(receivers.count);

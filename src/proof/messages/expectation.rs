@@ -28,7 +28,7 @@ pub fn findings(fabric: &Fabric, check: &Check) -> Vec<Finding> {
         check.unmatched.iter().map(|unmatched| empty(fabric, check.expectation, *unmatched));
     let lost = check.survival.iter().flat_map(|it| losses(fabric, check, it));
     let failure = failure(fabric, check).into_iter();
-    failure.chain(unmatched).chain(lost).chain(assumed(check)).collect()
+    failure.chain(unmatched).chain(lost).chain(assumed(check)).chain(excused(check)).collect()
 }
 
 /// Returns the warning about paths that work only under a condition.
@@ -43,6 +43,23 @@ fn assumed(check: &Check) -> Option<Finding> {
     finding.severity = Severity::Warning;
     let place = check.expectation.place.key("expect");
     Some(finding.at(Some(place), "expected to reach"))
+}
+
+/// Returns the warning about paths that fail because of a few nodes.
+fn excused(check: &Check) -> Option<Finding> {
+    let paths = (0 < check.excused).then_some(check.excused)?;
+    let message = format!(
+        "{}: {paths} of {} fail because of what a few nodes report, or because a few nodes are left out",
+        name(check.expectation),
+        text::count(check.pairs, "path")
+    );
+    let mut finding = Finding::new(&rule::FAILED_EXPECTATION, message);
+    finding.severity = Severity::Warning;
+    let place = check.expectation.place.key("expect");
+    let finding = finding.at(Some(place), "expected to reach");
+    Some(finding.help(
+        "the findings about these nodes, here or in `clustermesh validate`, have the remedies",
+    ))
 }
 
 /// The number of nodes that a message lists.

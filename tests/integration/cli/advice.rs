@@ -45,7 +45,7 @@ fn a_label_that_makes_all_nodes_one_location() {
     let line = "      topologyLabel: pool\n";
     folder.edit("mesh.yaml", NORTH, &format!("{line}{NORTH}"));
     insta::assert_snapshot!(folder.run(&["validate"]).stdout, @"
-    warning[contradicted-declaration]: east: label pool puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (1 other finding follows from it)
+    warning[contradicted-declaration]: east: label pool puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (2 other findings follow from it)
       --> mesh.yaml:11:22
        |
     11 |       topologyLabel: pool
@@ -137,7 +137,7 @@ fn a_label_that_is_not_declared() {
     let renamed = text.replace("kubernetes.io/region", "kubernetes.io/zone");
     folder.write("snapshots/east.json", renamed);
     insta::assert_snapshot!(folder.run(&["validate"]).stdout, @"
-    warning[contradicted-declaration]: east: label topology.kubernetes.io/region puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (2 other findings follow from it)
+    warning[contradicted-declaration]: east: label topology.kubernetes.io/region puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (3 other findings follow from it)
      --> mesh.yaml:7:7
       |
     7 |     - name: east

@@ -619,3 +619,36 @@ fn the_first_line_is_about_what_was_read() {
         "mesh prod (mesh.yaml): 3 clusters, Peers from rendered, those of east from east.yaml"
     );
 }
+
+/// What one node reports of itself makes no expectation fail; what several do makes it fail.
+#[test]
+fn a_path_of_reach_that_one_node_spoils_is_excused() {
+    let reach = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n  - from: { cluster: east, class: Pod }\n    to: { cluster: west, class: Pod }\n    expect: Reach\n";
+    let verified = |wrong: &[u8], expect: &str| {
+        let folder = Folder::mesh();
+        let nodes = (1..=4).map(|number| {
+            let mut node = node(1, number);
+            if wrong.contains(&number) {
+                node["podCIDRs"] = json!([format!("10.9.{number}.0/24")]);
+            }
+            node
+        });
+        folder.keep("east", &nodes.collect::<Vec<_>>());
+        folder.write("expectations.yaml", reach.replace("Reach", expect));
+        folder.run(&["render"]);
+        folder.run(&["verify", "--output", "concise"])
+    };
+    let run = verified(&[], "Reach");
+    assert_eq!((run.code, run.stdout.contains("failed-expectation")), (0, false), "{}", run.stdout);
+    let run = verified(&[2], "Reach");
+    assert_contains(&run.stdout, "warning[failed-expectation]");
+    assert_contains(&run.stdout, "2 of 8 paths fail because of what a few nodes report");
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    let run = verified(&[2, 3, 4], "Reach");
+    assert_contains(&run.stdout, "error[failed-expectation]");
+    assert_eq!(run.code, 1);
+    // It excuses nothing of a `Deny`.
+    let run = verified(&[2], "Deny");
+    assert_contains(&run.stdout, "error[failed-expectation]");
+    assert_eq!(run.code, 1);
+}

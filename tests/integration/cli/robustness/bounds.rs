@@ -39,6 +39,10 @@ fn one_location() -> Folder {
             let mut node = node(number, it);
             node["annotations"]["kilo.squat.ai/granularity"] = json!("location");
             node["annotations"]["kilo.squat.ai/location"] = json!("a");
+            // Only the leader has one.
+            if it != 1 {
+                node["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("");
+            }
             node
         });
         folder.keep(cluster, &nodes.collect::<Vec<_>>());

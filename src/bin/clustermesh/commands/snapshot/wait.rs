@@ -45,8 +45,7 @@ pub(super) struct WaitOptions {
 
     /// Time without a change before snapshots are written with `--wait`
     ///
-    /// From 1s to 10m. Several nodes that join together then make one change. The default is long enough for Kilo to
-    /// replace a leader that fell silent.
+    /// From 1s to 10m. Nodes that join together make one change, and Kilo has replaced a silent leader.
     #[arg(
         long,
         value_name = "DURATION",
