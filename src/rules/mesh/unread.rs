@@ -7,14 +7,14 @@ use crate::place::Place;
 
 /// A kind of control in a file of its own.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Control {
+pub enum ControlFile {
     /// The paths that must work, and those that must not.
     Expectations,
     /// The limits that the owner of a cluster sets.
     Policy,
 }
 
-impl Control {
+impl ControlFile {
     /// Returns the control in a file. Objects of Kilo and of other programs do not count.
     pub fn of(source: &Source) -> Option<Self> {
         let field = |name: &str| source.documents.first()?.get(name)?.text();
@@ -36,18 +36,18 @@ impl Control {
 
 /// Reports a control that is not read. Its right name is `own`; it is `missing` if nothing is read there and the names
 /// are alike.
-pub fn unread(control: Control, place: Place, own: &str, is_missing: bool) -> Finding {
+pub fn unread(control: ControlFile, place: Place, own: &str, is_missing: bool) -> Finding {
     let what = match control {
-        Control::Expectations => "expectations",
-        Control::Policy => "a policy",
+        ControlFile::Expectations => "expectations",
+        ControlFile::Policy => "a policy",
     };
     let message = format!("not read: {what} must be in {}", Quoted(own));
     let finding = Finding::new(&UNREAD_CONTROL, message).at(place, "");
     match (is_missing, control) {
         (true, _) => finding.help(format!("rename the file to `{own}`")),
-        (false, Control::Expectations) => Finding { severity: Severity::Warning, ..finding }
+        (false, ControlFile::Expectations) => Finding { severity: Severity::Warning, ..finding }
             .help("move them there, or check them with `clustermesh verify --expectations FILE`"),
-        (false, Control::Policy) => {
+        (false, ControlFile::Policy) => {
             Finding { severity: Severity::Warning, ..finding }.help("move it there, or delete it")
         }
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clustermesh::document::Source;
 use clustermesh::place::Place;
 use clustermesh::rules::Finding;
-use clustermesh::rules::mesh::unread::{self, Control};
+use clustermesh::rules::mesh::unread::{self, ControlFile};
 
 use crate::disk::{self, EntryType, Roots};
 use crate::input_file::{self, MESH_LIMIT};
@@ -65,20 +65,20 @@ impl ControlSearch<'_> {
     }
 
     /// Returns where a control is read from, or would be.
-    fn own(&self, control: Control) -> String {
+    fn own(&self, control: ControlFile) -> String {
         let path = match control {
-            Control::Expectations => &self.settings.expectations.value,
-            Control::Policy => &self.settings.policies.value,
+            ControlFile::Expectations => &self.settings.expectations.value,
+            ControlFile::Policy => &self.settings.policies.value,
         };
         let default = || match control {
-            Control::Expectations => self.settings.home.join("expectations.yaml"),
-            Control::Policy => self.settings.home.join("policies"),
+            ControlFile::Expectations => self.settings.home.join("expectations.yaml"),
+            ControlFile::Policy => self.settings.home.join("policies"),
         };
         input_file::name(&path.clone().unwrap_or_else(default))
     }
 
     /// Reports a file with a control that is not read, in a folder whose name is like that of `folder`.
-    fn file(&self, path: &Path, folder: Option<Control>) -> Option<Finding> {
+    fn file(&self, path: &Path, folder: Option<ControlFile>) -> Option<Finding> {
         if !is_data(path) || self.is_read(path) {
             return None;
         }
@@ -86,13 +86,13 @@ impl ControlSearch<'_> {
         if !text.contains("kilo-clustermesh.io/v1") {
             return None;
         }
-        let control = Control::of(&Source::parse(input_file::name(path), text).ok()?)?;
+        let control = ControlFile::of(&Source::parse(input_file::name(path), text).ok()?)?;
         let stem = path.file_stem()?.to_string_lossy();
         let is_alike = folder == Some(control) || alike(&stem) == Some(control);
         let own = self.own(control);
         let (own, is_there) = match control {
-            Control::Expectations => (own, self.settings.expectations.value.is_some()),
-            Control::Policy => {
+            ControlFile::Expectations => (own, self.settings.expectations.value.is_some()),
+            ControlFile::Policy => {
                 let cluster = stem.to_lowercase();
                 let cluster = self.named.get(&cluster).map_or("CLUSTER", String::as_str);
                 let own = PathBuf::from(own).join(format!("{cluster}.yaml"));
@@ -104,13 +104,13 @@ impl ControlSearch<'_> {
 }
 
 /// Returns the control whose name is the same but for case and plural.
-fn alike(name: &str) -> Option<Control> {
+fn alike(name: &str) -> Option<ControlFile> {
     let name = name.to_lowercase();
     let singular = match name.strip_suffix("ies") {
         Some(stem) => format!("{stem}y"),
         None => name.strip_suffix('s').unwrap_or(&name).to_owned(),
     };
-    [Control::Expectations, Control::Policy].into_iter().find(|it| it.stem() == singular)
+    [ControlFile::Expectations, ControlFile::Policy].into_iter().find(|it| it.stem() == singular)
 }
 
 /// Returns whether the ending of a name is that of YAML or JSON.
