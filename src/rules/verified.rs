@@ -54,7 +54,8 @@ pub fn silenced(fleet: &Fleet, plan: Option<&Plan>) -> bool {
             _ => false,
         }
     };
-    plan.is_some_and(|it| it.lost_to_one().next().is_some()) || fleet.members().iter().any(is_unled)
+    let unled = fleet.members().iter().filter(|it| is_unled(it));
+    plan.is_some_and(|it| it.lost_to_one().next().is_some()) || unled.count() == 1
 }
 
 impl InputGaps<'_> {

@@ -38,7 +38,7 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
             finding = finding.resolved_by(&change, &member.entry.name, [&*node.node.name]);
         }
     }
-    // What a single node reports may be a claim of its own.
+    // The report of a single node may be a claim of its own.
     if member.entry.state == State::Joined && 1 < *against {
         if member.membership.candidates.is_empty() && !is_label {
             // A person's line, and nothing of the cluster is left.

@@ -623,7 +623,7 @@ fn the_first_line_is_about_what_was_read() {
 /// What one node reports of itself makes no expectation fail; what several do makes it fail.
 #[test]
 fn a_path_of_reach_that_one_node_spoils_is_excused() {
-    let reach = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n  - from: { cluster: east, class: Pod }\n    to: { cluster: west, class: Pod }\n    expect: Reach\n";
+    let reach = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n  - from: { cluster: east }\n    to: { cluster: west }\n    expect: Reach\n";
     let verified = |wrong: &[u8], expect: &str| {
         let folder = Folder::mesh();
         let nodes = (1..=4).map(|number| {
