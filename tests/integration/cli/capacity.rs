@@ -199,7 +199,7 @@ fn validate_tells_the_same() {
 #[test]
 fn programs_get_an_object() {
     let (code, object) = object(&limited("ranges: { warning: 6, error: 7 }"), &["west"]);
-    assert_eq!(code, 0);
+    assert_eq!(code, 1, "what is shown as an error fails");
     let targets = object["targets"].as_array().unwrap();
     assert_eq!((targets.len(), &targets[0]["cluster"]), (1, &"west".into()));
     assert_eq!(targets[0]["grade"], "error");

@@ -21,7 +21,7 @@ use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs;
 use crate::output::{Printer, TableFormat};
 use crate::settings::{FileOptions, Settings};
-use crate::threshold::{FailOn, Threshold};
+use crate::threshold::FailOn;
 use crate::tree_comparison::{self, TreeComparison};
 use crate::{Outcome, allowed_losses, checked_plan};
 
@@ -128,10 +128,8 @@ pub(crate) fn run(
         is_asked && capacity::is_about(it.rule)
     });
     let is_grave = threshold.fails(shown.chain(&of_inputs));
-    // No rule covers these.
-    let is_noted = threshold == Threshold(Severity::Notice)
-        && result.targets.iter().any(|it| it.grade.is_some());
-    Ok(Outcome::findings_if(is_grave || is_noted))
+    let is_graded = result.targets.iter().any(|it| it.grade.is_some_and(|it| threshold.0 <= it));
+    Ok(Outcome::findings_if(is_grave || is_graded))
 }
 
 /// Returns what the loads of clusters are counted from.
