@@ -192,7 +192,7 @@ pub fn causing_nodes<'r>(
         match reason {
             Some(ExcludedReason::LeaderExcluded(_) | ExcludedReason::NotSelected) => {}
             Some(ExcludedReason::NoWireguardIp) if granularity != Granularity::Full => {
-                unelected += 1
+                unelected += 1;
             }
             Some(ExcludedReason::PodCidrTaken { cidr, other, node: by }) => {
                 if cidr == other {

@@ -166,8 +166,7 @@ impl StateProof {
                 let packets = packets.unwrap_or_default();
                 left = left.saturating_sub(packets.len());
                 let holds = |packet: &Packet| {
-                    !old.exchange(packet.clone()).is_delivered()
-                        || new.exchange(packet.clone()).is_delivered()
+                    !old.exchange(*packet).is_delivered() || new.exchange(*packet).is_delivered()
                 };
                 if 0 < left && !packets.is_empty() && packets.iter().all(holds) {
                     equal.insert(receiver);
@@ -209,7 +208,7 @@ fn packets(
     let starts = |viewer: SiteId, home: SiteId, span: Span| {
         let of_old = pieces(old.site(viewer), old.site(home), span).into_iter();
         let parts = of_old.chain(pieces(new.site(viewer), new.site(home), span));
-        parts.map(|it| it.first_address()).collect::<BTreeSet<IpAddr>>()
+        parts.map(Span::first_address).collect::<BTreeSet<IpAddr>>()
     };
     let sources = starts(to, from, sender.span);
     let destinations = starts(from, to, receiver.span);

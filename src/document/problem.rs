@@ -204,7 +204,7 @@ fn distance_within(most: usize, one: &[char], other: &[char]) -> Option<usize> {
         if let Some(cell) = own.get_mut(first) {
             *cell = if first == 0 { beyond.min(row + 1) } else { beyond };
         }
-        let mut least = at(&own, first);
+        let mut smallest = at(&own, first);
         for column in first..other.len().min(row + most + 1) {
             let is_same = other.get(column) == Some(letter);
             let mut distance = (at(&last, column) + usize::from(!is_same))
@@ -219,9 +219,9 @@ fn distance_within(most: usize, one: &[char], other: &[char]) -> Option<usize> {
             if let Some(cell) = own.get_mut(column + 1) {
                 *cell = distance.min(beyond);
             }
-            least = least.min(distance);
+            smallest = smallest.min(distance);
         }
-        if most < least {
+        if most < smallest {
             return None;
         }
         (before, last, own) = (last, own, before);

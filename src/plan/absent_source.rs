@@ -12,6 +12,7 @@ use crate::net::Cidr;
 
 /// The ranges that a target would get from a source that gives it nothing, without the claims of nodes.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, in any combination")]
 pub struct AbsentSource {
     /// The number of nodes of the source, except those that people leave out.
     pub nodes: usize,

@@ -146,10 +146,9 @@ pub fn dropped_labels(entry: &Entry, snapshot: &Snapshot) -> Vec<Finding> {
 /// has already.
 pub fn stray_rule(stray: &Stray, own: &str) -> &'static Rule {
     match stray {
-        Stray::Duplicate(_) => &DUPLICATE_SNAPSHOT,
         Stray::Unnamed(_) => &UNUSED_SNAPSHOT,
         Stray::Services(_) if own.is_empty() => &UNUSED_SNAPSHOT,
-        Stray::Services(_) => &DUPLICATE_SNAPSHOT,
+        Stray::Duplicate(_) | Stray::Services(_) => &DUPLICATE_SNAPSHOT,
         Stray::Foreign | Stray::NodeList => &FOREIGN_SNAPSHOT,
     }
 }

@@ -64,7 +64,9 @@ impl Failures {
             let kinds: Vec<_> = successors(Some(wider.clone()), FailureCause::wider).collect();
             let is_full = |it: &FailureCause| self.apart.get(it).is_some_and(|it| APART <= *it);
             if !kinds.iter().any(is_full) {
-                kinds.into_iter().for_each(|it| *self.apart.entry(it).or_default() += 1);
+                for it in kinds {
+                    *self.apart.entry(it).or_default() += 1;
+                }
                 break;
             }
             cause = wider;

@@ -1,5 +1,6 @@
 //! Words for Peers that no source of the mesh gives.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::failed;
@@ -81,21 +82,18 @@ fn shared_ranges(model: &Model, peer: &ClusterPeer) -> Vec<String> {
             let (other, claims) = model.tunnels.at(slot);
             let others = claims.iter().filter_map(TunnelClaim::peer).filter(|it| *it != id);
             for rival in others {
-                let outcome = if other.prefix_length() < range.prefix_length() {
-                    format!("packets to {range} go to {}", name(id))
-                } else if range.prefix_length() < other.prefix_length() {
-                    format!("packets to {other} go to {}", name(rival))
-                } else {
-                    let holder =
-                        model.topology.segments.ids().find_map(|it| model.holder(it, slot));
-                    match holder {
-                        Some(RangeHolder::Certain(TunnelClaim {
-                            tunnel: Tunnel::Peer(peer),
-                            ..
-                        })) => {
-                            format!("packets to it go to {}", name(peer))
+                let outcome = match other.prefix_length().cmp(&range.prefix_length()) {
+                    Ordering::Less => format!("packets to {range} go to {}", name(id)),
+                    Ordering::Greater => format!("packets to {other} go to {}", name(rival)),
+                    Ordering::Equal => {
+                        let mut segments = model.topology.segments.ids();
+                        match segments.find_map(|it| model.holder(it, slot)) {
+                            Some(RangeHolder::Certain(TunnelClaim {
+                                tunnel: Tunnel::Peer(peer),
+                                ..
+                            })) => format!("packets to it go to {}", name(peer)),
+                            _ => "which of them gets its packets depends on order".to_owned(),
                         }
-                        _ => "which of them gets its packets depends on order".to_owned(),
                     }
                 };
                 shared.push(format!("{} has {other} too, and {outcome}", name(rival)));
@@ -135,8 +133,8 @@ fn outsider(site: &Site, source: &str, peers: &[&ClusterPeer]) -> Finding {
     };
     let more = shared.len().saturating_sub(SHARED_RANGES);
     shared.truncate(SHARED_RANGES);
-    let shared = shared.iter().map(|it| format!("; {it}")).collect::<String>();
-    let message = format!("{message}{shared}{}", and_more(more, " shared range"));
+    let more = and_more(more, "shared range");
+    let message = [vec![message], shared].concat().join("; ") + &more;
     let help = if peers.len() == 1 {
         "if a node has a new key, run `clustermesh snapshot` and `clustermesh render`; if \
         this is your own VPN client or network, ignore this rule"
