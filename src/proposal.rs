@@ -15,12 +15,16 @@ use crate::snapshot::Snapshot;
 use externals::Externals;
 
 pub use endpoints::EndpointAdvice;
+pub use existing::ExistingMesh;
 pub use externals::HandMadePeer;
-pub use obstacle::{Obstacle, RangeUse};
+pub use insertion::{InsertionObstacle, insert};
+pub use obstacle::{Obstacle, RangePurpose, RangeUse};
 pub use ranges::{AgreedRange, RangeProblem, WireguardRange, pod_ranges};
 
 mod endpoints;
+mod existing;
 mod externals;
+mod insertion;
 mod obstacle;
 mod ranges;
 #[cfg(test)]
@@ -36,6 +40,8 @@ pub struct Proposal {
     pub clusters: Vec<ProposedCluster>,
     /// Entries for Peers that were made by hand.
     externals: Externals,
+    /// The mesh to which the clusters are added.
+    existing: ExistingMesh,
 }
 
 /// A proposed entry.
@@ -59,6 +65,21 @@ impl Proposal {
     /// # Errors
     /// Everything that keeps the clusters from being joined.
     pub fn new(name: MeshName, snapshots: &[Snapshot]) -> Result<Self, Vec<Obstacle>> {
+        Self::added(name, snapshots, ExistingMesh::default())
+    }
+
+    /// Proposes entries for clusters that are added to a mesh.
+    ///
+    /// # Errors
+    /// Everything that keeps the clusters from being joined.
+    pub fn added(
+        name: MeshName,
+        snapshots: &[Snapshot],
+        mut existing: ExistingMesh,
+    ) -> Result<Self, Vec<Obstacle>> {
+        for node in snapshots.iter().flat_map(ranges::read) {
+            existing.avoid_node(&node);
+        }
         let mut clusters = Vec::new();
         let mut obstacles = Vec::new();
         for snapshot in snapshots {
@@ -67,7 +88,7 @@ impl Proposal {
                 Err(obstacle) => obstacles.push(obstacle),
             }
         }
-        let mut proposal = Self { name, clusters, externals: Externals::default() };
+        let mut proposal = Self { name, clusters, externals: Externals::default(), existing };
         proposal.narrow_pods();
         proposal.choose_subnets();
         obstacles.extend(proposal.overlaps());
@@ -77,7 +98,9 @@ impl Proposal {
         let entries = proposal.entries()?;
         let mut routed = Vec::new();
         for (cluster, snapshot) in proposal.clusters.iter_mut().zip(snapshots) {
-            let entry = entries.get(&cluster.name).ok_or_else(Vec::new)?;
+            let unread =
+                || vec![Obstacle::Refused(format!("the entry of {} cannot be read", cluster.name))];
+            let entry = entries.get(&cluster.name).ok_or_else(unread)?;
             let read = Cluster::new(entry, snapshot);
             cluster.granularity = read.voted;
             cluster.endpoints = EndpointAdvice::new(&read);
@@ -92,6 +115,11 @@ impl Proposal {
         written::yaml(self)
     }
 
+    /// Returns the entries as YAML, to be added to the mesh with [`insert`].
+    pub fn to_entries(&self) -> String {
+        written::added_entries(self)
+    }
+
     /// Returns the mesh as YAML with the entries for Peers that were made by hand in effect, so that they can be checked.
     fn to_checked_yaml(&self) -> String {
         written::checked_yaml(self)
@@ -101,9 +129,12 @@ impl Proposal {
     fn narrow_pods(&mut self) {
         let pods = || self.clusters.iter().flat_map(|it| &it.pods);
         let all: Vec<AgreedRange> = pods().copied().collect();
+        let existing: Vec<Cidr> = self.existing.uses.iter().map(|it| it.cidr).collect();
         let is_shared = |range: &AgreedRange| {
+            let mut existing = existing.iter();
             let mut others = all.iter();
             others.any(|it| it.cidr.overlaps(range.cidr) && !it.core.overlaps(range.core))
+                || existing.any(|it| it.overlaps(range.cidr) && !it.overlaps(range.core))
         };
         for range in self.clusters.iter_mut().flat_map(|it| &mut it.pods) {
             if is_shared(range) {
@@ -114,7 +145,7 @@ impl Proposal {
 
     /// Chooses a range for clusters in which Kilo does not run yet.
     fn choose_subnets(&mut self) {
-        let mut used: Vec<Cidr> = self.uses().into_iter().map(|it| it.cidr).collect();
+        let mut used = self.used();
         for cluster in &mut self.clusters {
             if let WireguardRange::Free(range) = &mut cluster.wireguard
                 && let Some(free) = ranges::free_subnet(&used)
@@ -133,19 +164,25 @@ impl Proposal {
         })
     }
 
+    /// Returns all ranges that are in use.
+    fn used(&self) -> Vec<Cidr> {
+        let named = self.uses().into_iter().chain(self.existing.uses.iter().cloned());
+        named.map(|it| it.cidr).chain(self.existing.avoided.iter().copied()).collect()
+    }
+
     /// Returns the ranges that nodes name.
     fn uses(&self) -> Vec<RangeUse> {
         let of_cluster = |cluster: &ProposedCluster| {
-            let named = |cidr: Cidr, is_wireguard: bool| RangeUse {
+            let named = |cidr: Cidr, purpose: RangePurpose| RangeUse {
                 cluster: cluster.name.clone(),
                 cidr,
-                is_wireguard,
+                purpose,
             };
             let wireguard = match &cluster.wireguard {
-                WireguardRange::Agreed(range) => Some(named(range.cidr, true)),
+                WireguardRange::Agreed(range) => Some(named(range.cidr, RangePurpose::Wireguard)),
                 WireguardRange::Free(_) => None,
             };
-            let pods = cluster.pods.iter().map(|it| named(it.cidr, false));
+            let pods = cluster.pods.iter().map(|it| named(it.cidr, RangePurpose::Pods));
             pods.chain(wireguard).collect::<Vec<_>>()
         };
         self.clusters.iter().flat_map(of_cluster).collect()
@@ -155,9 +192,9 @@ impl Proposal {
     fn overlaps(&self) -> Vec<Obstacle> {
         let mut uses = self.uses();
         // Kilo's range is easier to change than that of pods.
-        uses.sort_by_key(|it| it.is_wireguard);
-        let mut taken: Vec<Cidr> = uses.iter().map(|it| it.cidr).collect();
-        let mut staying: Vec<RangeUse> = Vec::new();
+        uses.sort_by_key(|it| it.purpose == RangePurpose::Wireguard);
+        let mut taken = self.used();
+        let mut staying: Vec<RangeUse> = self.existing.uses.clone();
         let mut overlaps = Vec::new();
         for moves in uses {
             let stays = staying.iter().find(|it| it.cidr.overlaps(moves.cidr));
@@ -165,7 +202,7 @@ impl Proposal {
                 staying.push(moves);
                 continue;
             };
-            let free = if moves.is_wireguard {
+            let free = if moves.purpose == RangePurpose::Wireguard {
                 ranges::free_subnet(&taken)
             } else {
                 ranges::free_pods(moves.cidr.family(), &taken)
@@ -182,7 +219,8 @@ impl Proposal {
             let is_single = cluster.pods.len() == 1;
             let is_routed = |family: Family| {
                 let mut others = routed.iter().enumerate();
-                others.any(|(other, it)| other != number && *it == Some(family))
+                self.existing.routed.contains(&family)
+                    || others.any(|(other, it)| other != number && *it == Some(family))
             };
             let own = routed.get(number).copied().flatten();
             cluster.pods.retain(|it| {
@@ -194,32 +232,38 @@ impl Proposal {
 
     /// Returns the entries of the mesh as it is proposed so far.
     fn entries(&self) -> Result<BTreeMap<ClusterName, Entry>, Vec<Obstacle>> {
-        let source = Source::parse("mesh.yaml", self.to_yaml()).map_err(|broken| {
+        let is_new = self.existing.is_none();
+        let text = if is_new { self.to_yaml() } else { self.to_entries() };
+        let source = Source::parse("mesh.yaml", text).map_err(|broken| {
             broken
                 .problems
                 .iter()
                 .map(|it| Obstacle::Refused(it.message.to_string()))
                 .collect::<Vec<_>>()
         })?;
+        let source = self.existing.with_entries(&source).unwrap_or(source);
         let reading = mesh::read(&[source]);
-        if !reading.is_usable() {
+        // Entries that contradict the mesh are reported with their places, when they are in its file.
+        if is_new && !reading.is_usable() {
             let findings = reading.diagnostics.iter();
             return Err(findings.map(|it| Obstacle::Refused(it.message.to_string())).collect());
         }
-        let entries = reading.meshes.into_iter().flat_map(|it| it.entries);
+        let meshes = reading.meshes.into_iter().chain(reading.salvaged);
+        let entries = meshes.flat_map(|it| it.entries);
         Ok(entries.map(|it| (it.name.clone(), it)).collect())
     }
 
     /// Returns the clusters of which no node can be dialled: no two of these can be joined.
     pub fn undialled(&self) -> Vec<&ClusterName> {
         let undialled = self.clusters.iter().filter(|it| !it.endpoints.is_reached());
-        undialled.map(|it| &it.name).collect()
+        self.existing.undialled.iter().chain(undialled.map(|it| &it.name)).collect()
     }
 
     /// Returns the private networks of a cluster's nodes that nodes of another cluster seem to be in too.
     fn common_networks(&self, cluster: &ProposedCluster) -> Vec<Cidr> {
         let others = self.clusters.iter().filter(|it| it.name != cluster.name);
-        let others: Vec<Cidr> = others.flat_map(|it| &it.endpoints.networks).copied().collect();
+        let others = others.flat_map(|it| &it.endpoints.networks);
+        let others: Vec<Cidr> = others.chain(&self.existing.networks).copied().collect();
         let networks = cluster.endpoints.networks.iter().copied();
         networks.filter(|it| others.iter().any(|other| other.overlaps(*it))).collect()
     }

@@ -39,8 +39,19 @@ pub struct RangeUse {
     pub cluster: ClusterName,
     /// The range.
     pub cidr: Cidr,
-    /// True if it has the addresses of WireGuard, not of pods.
-    pub is_wireguard: bool,
+    /// The addresses in it.
+    pub purpose: RangePurpose,
+}
+
+/// The addresses in a range.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RangePurpose {
+    /// The addresses of pods.
+    Pods,
+    /// The WireGuard addresses of nodes.
+    Wireguard,
+    /// Addresses of Services, of other networks, or of several kinds, as a mesh declares them.
+    Declared,
 }
 
 impl Obstacle {
@@ -60,7 +71,7 @@ impl Obstacle {
             Self::Overlap { moves, free, .. } => {
                 let (cluster, range) =
                     (&moves.cluster, free.map_or_else(String::new, |it| format!(", such as {it}")));
-                if moves.is_wireguard {
+                if moves.purpose == RangePurpose::Wireguard {
                     format!(
                         "start Kilo in `{cluster}` with a `--subnet` that no other cluster uses{range}; \
                          then run `clustermesh init` again"
@@ -83,7 +94,11 @@ impl Obstacle {
 
 impl std::fmt::Display for RangeUse {
     fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let used = if self.is_wireguard { "WireGuard range" } else { "pod range" };
+        let used = match self.purpose {
+            RangePurpose::Pods => "pod range",
+            RangePurpose::Wireguard => "WireGuard range",
+            RangePurpose::Declared => "declared range",
+        };
         write!(formatter, "the {used} {} of `{}`", self.cidr, self.cluster)
     }
 }

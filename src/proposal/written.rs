@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use super::externals::{Externals, LeftPeer, ProposedExternal};
 use super::{AgreedRange, EndpointAdvice, Proposal, ProposedCluster, WireguardRange};
 use crate::diagnostic::escaped;
-use crate::net::Cidr;
 use crate::text;
 use crate::yaml::scalar;
 
@@ -95,25 +94,57 @@ fn of_clusters(proposal: &Proposal) -> String {
     let mut yaml = HEAD.to_owned();
     let _ = writeln!(yaml, "  name: {}", scalar(proposal.name.as_str()));
     yaml.push_str("spec:\n");
-    let undialled = proposal.undialled();
-    if 1 < undialled.len() {
-        let _ = write!(
-            yaml,
-            "  # No node of {} has an endpoint that others can dial, so these clusters cannot be joined to each\n  \
-             # other. In all but one of them, forward a UDP port to a node, and annotate it with\n  \
-             # `kilo.squat.ai/clustermesh-endpoint=ADDRESS:PORT`.\n",
-            text::listed(&undialled)
-        );
-    }
+    push_undialled(&mut yaml, proposal, "  ");
     yaml.push_str("  clusters:\n");
     for cluster in &proposal.clusters {
-        push_cluster(&mut yaml, cluster, &proposal.common_networks(cluster));
+        let _ = writeln!(yaml, "    - name: {}", scalar(cluster.name.as_str()));
+        push_cluster(&mut yaml, proposal, cluster);
     }
     yaml
 }
 
-fn push_cluster(yaml: &mut String, cluster: &ProposedCluster, common: &[Cidr]) {
-    let _ = writeln!(yaml, "    - name: {}", scalar(cluster.name.as_str()));
+/// Returns the entries for a mesh that exists, in the form of its last entry.
+pub(super) fn added_entries(proposal: &Proposal) -> String {
+    let mut yaml = String::new();
+    for (number, cluster) in proposal.clusters.iter().enumerate() {
+        let _ = write!(
+            yaml,
+            "    - name: {}\n      # Until you remove this line, no cluster gets Peers of it, and its ranges are reserved.\n      \
+             state: Joining\n",
+            scalar(cluster.name.as_str())
+        );
+        if number == 0 {
+            push_undialled(&mut yaml, proposal, "      ");
+        }
+        let defaults = &proposal.existing.defaults;
+        if !defaults.is_empty() {
+            let _ = writeln!(
+                yaml,
+                "      # `defaults` of this mesh apply where this entry has no value: {}.",
+                text::list(defaults)
+            );
+        }
+        push_cluster(&mut yaml, proposal, cluster);
+    }
+    yaml
+}
+
+/// Adds a comment if some clusters cannot dial each other.
+fn push_undialled(yaml: &mut String, proposal: &Proposal, indent: &str) {
+    let undialled = proposal.undialled();
+    if 1 < undialled.len() {
+        let _ = write!(
+            yaml,
+            "{indent}# No node of {} has an endpoint that others can dial, so these clusters cannot be joined to each\n\
+             {indent}# other. In all but one of them, forward a UDP port to a node, and annotate it with\n\
+             {indent}# `kilo.squat.ai/clustermesh-endpoint=ADDRESS:PORT`.\n",
+            text::listed(&undialled)
+        );
+    }
+}
+
+fn push_cluster(yaml: &mut String, proposal: &Proposal, cluster: &ProposedCluster) {
+    let common = proposal.common_networks(cluster);
     let mut field = |comment: &str, name: &str, value: &str| {
         for line in comment.lines() {
             let _ = writeln!(yaml, "      # {line}");
@@ -131,30 +162,18 @@ fn push_cluster(yaml: &mut String, cluster: &ProposedCluster, common: &[Cidr]) {
     } else {
         ""
     };
-    let comment = format!(
+    let of_pods = format!(
         "Contains the pod CIDRs of {}{known}.{narrow}\n\
          Put the `--cluster-cidr` of the cluster here if it is another range.",
         text::list(counts)
     );
-    field(&comment, "podCIDRs", &list(&pods));
-    match &cluster.wireguard {
-        WireguardRange::Agreed(range) => {
-            let comment = format!(
-                "Kilo's `--subnet`: the network of `kilo.squat.ai/wireguard-ip` on {}.",
-                match range.all {
-                    1 => "the only node that has it".to_owned(),
-                    _ => agreement(range),
-                }
-            );
-            field(&comment, "wireguardCIDR", &range.cidr.to_string());
-        }
-        WireguardRange::Free(range) => {
-            let comment = format!(
-                "Kilo does not run on the nodes yet. Start it with `--subnet={range}`, which no other\n\
-                 cluster here uses."
-            );
-            field(&comment, "wireguardCIDR", &range.to_string());
-        }
+    let (of_wireguard, wireguard) = wireguard(&cluster.wireguard);
+    if proposal.existing.is_flat {
+        let ranges = [pods, vec![wireguard]].concat();
+        field(&format!("{of_pods}\n{of_wireguard}"), "allowedNetworks", &list(&ranges));
+    } else {
+        field(&of_pods, "podCIDRs", &list(&pods));
+        field(&of_wireguard, "wireguardCIDR", &wireguard);
     }
     if let Some(granularity) = cluster.granularity {
         let comment = "Kilo's `--mesh-granularity`, as most nodes report it.";
@@ -172,11 +191,42 @@ fn push_cluster(yaml: &mut String, cluster: &ProposedCluster, common: &[Cidr]) {
              # underlays: [{{ name: lan, cidrs: {cidrs} }}]\n"
         );
     }
-    let services = distribution.map_or("RANGE", |it| it.services);
-    let _ = writeln!(
-        yaml,
-        "      # `--service-cidr`, if other clusters should reach the Services:\n      # serviceCIDR: {services}"
-    );
+    let services = distribution.map(|it| it.services);
+    let hint = if proposal.existing.is_flat {
+        let known = services.map_or_else(String::new, |it| format!(" ({it})"));
+        format!(
+            "Add the `--service-cidr`{known} to the list, if other clusters should reach the Services."
+        )
+    } else {
+        let services = services.unwrap_or("RANGE");
+        format!(
+            "`--service-cidr`, if other clusters should reach the Services:\n      # serviceCIDR: {services}"
+        )
+    };
+    let _ = writeln!(yaml, "      # {hint}");
+}
+
+/// Returns the range of the WireGuard addresses, after its comment.
+fn wireguard(range: &WireguardRange) -> (String, String) {
+    match range {
+        WireguardRange::Agreed(range) => {
+            let comment = format!(
+                "Kilo's `--subnet`: the network of `kilo.squat.ai/wireguard-ip` on {}.",
+                match range.all {
+                    1 => "the only node that has it".to_owned(),
+                    _ => agreement(range),
+                }
+            );
+            (comment, range.cidr.to_string())
+        }
+        WireguardRange::Free(range) => {
+            let comment = format!(
+                "Kilo does not run on the nodes yet. Start it with `--subnet={range}`, which no other\n\
+                 cluster here uses."
+            );
+            (comment, range.to_string())
+        }
+    }
 }
 
 fn push_endpoints(field: &mut impl FnMut(&str, &str, &str), endpoints: &EndpointAdvice) {

@@ -22,8 +22,16 @@ pub fn obstacles(obstacles: &[Obstacle], twins: &[SameCluster]) -> Vec<Finding> 
     };
     let causes = twins.iter().filter(|twin| obstacles.iter().any(|it| follows(it, twin)));
     let rest = obstacles.iter().filter(|it| !twins.iter().any(|twin| follows(it, twin)));
-    let causes = causes.map(|it| Finding { severity: Severity::Error, is_final: true, ..twin(it) });
-    causes.chain(rest.map(obstacle)).collect()
+    causes.map(refused_twin).chain(rest.map(obstacle)).collect()
+}
+
+/// Returns the findings about names that would be second names of one cluster.
+pub fn twins(twins: &[SameCluster]) -> Vec<Finding> {
+    twins.iter().map(refused_twin).collect()
+}
+
+fn refused_twin(same: &SameCluster) -> Finding {
+    Finding { severity: Severity::Error, is_final: true, ..twin(same) }
 }
 
 /// Returns the finding about an obstacle. Nothing can be proposed, so it is an error.

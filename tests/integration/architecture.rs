@@ -84,7 +84,10 @@ const MODULES: &[(&str, &str)] = &[
         "name net diagnostic document mesh snapshot expectations kilo agent packet proof changes",
     ),
     // Files of users
-    ("proposal", "name net wireguard granularity diagnostic text document mesh snapshot kilo yaml"),
+    (
+        "proposal",
+        "name net wireguard granularity place diagnostic text document mesh snapshot kilo yaml",
+    ),
     (
         "outputs",
         "text name net wireguard place diagnostic string_map schema mesh config fleet plan yaml firewall template \

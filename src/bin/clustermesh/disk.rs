@@ -83,6 +83,15 @@ pub(crate) fn check_output(roots: &Roots, path: &Path) -> anyhow::Result<()> {
     roots.check_output(folder_of(path))
 }
 
+/// Returns why a file that is there is not to be replaced, if there is a reason.
+pub(crate) fn kept_reason(path: &Path) -> Option<&'static str> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    if metadata.is_symlink() {
+        return Some("a symbolic link");
+    }
+    metadata.permissions().readonly().then_some("read-only")
+}
+
 /// Returns the canonical path of something that need not be there; the path as it is where that
 /// cannot be found.
 pub(crate) fn canonical(path: &Path) -> PathBuf {

@@ -8,6 +8,7 @@ use std::os::unix::fs::symlink;
 use super::Folder;
 use crate::support::{assert_contains, project};
 
+mod added;
 mod gallery;
 mod jobs;
 mod program;

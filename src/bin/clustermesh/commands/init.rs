@@ -6,13 +6,16 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::ValueEnum;
+use clustermesh::diagnostic::Severity;
 use clustermesh::document::Source;
 use clustermesh::rules::{Purpose, costs};
 use serde::Serialize;
 
+use self::addition::Proposed;
 use self::clusters::{ClusterOptions, ProposedMesh};
 use self::home::Home;
-use self::next_steps::next;
+use self::mesh_addition::MeshAddition;
+use self::next_steps::{next, next_for_added};
 use self::program_source::ProgramSource;
 use self::starter_files::{MESH, StarterFile};
 use crate::checked_plan::{self, OutputCheck};
@@ -22,20 +25,23 @@ use crate::failure::{CommandFailure, CommandResult};
 use crate::files::ShownFiles;
 use crate::output::Printer;
 use crate::settings::FileOptions;
+use crate::threshold::Threshold;
 use crate::{Outcome, input_file, inputs};
 
+mod addition;
 mod clusters;
 mod home;
+mod mesh_addition;
 mod next_steps;
 mod program_source;
 mod starter_files;
 
 /// Create the files of a new repository
 ///
-/// Creates a commented config and mesh in the current folder and, on request, the files for Flux or
-/// Argo CD, CI jobs and pre-commit hooks. With `--context` or `--from` it takes snapshots of your clusters
-/// and proposes the mesh from them, with a reason for every line. Existing files are not changed. Prints
-/// the next steps.
+/// Creates a commented config and mesh and, on request, the files for Flux or Argo CD, CI jobs and
+/// pre-commit hooks. With `--context` or `--from` it takes snapshots of your clusters and proposes the mesh,
+/// with a reason for every line. A mesh that exists gets the entries of new clusters. No other file that
+/// exists is changed. Prints the next steps.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct InitArgs {
@@ -67,6 +73,7 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh init --context east --context west=admin@west.example.com
   clustermesh init --from east=east.json --from west=west.json
+  clustermesh init --context north            add a cluster to the mesh
   clustermesh init --secrets-from hub         take over the meshes of the ClusterMesh operator
   clustermesh init --gitops flux --ci github --pre-commit
   clustermesh -C mesh init --gitops argocd";
@@ -75,6 +82,7 @@ Examples:
 const EXAMPLES: &str = "\
 Examples:
   clustermesh init --from east=east.json --from west=west.json
+  clustermesh init --from north=north.json    add a cluster to the mesh
   clustermesh init --gitops flux --ci github --pre-commit
   clustermesh -C mesh init --gitops argocd";
 
@@ -118,12 +126,16 @@ pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -
         home.check()?;
     }
     args.clusters.check()?;
-    let mut proposed = proposed(args, files)?;
+    let mut proposed = match proposed(args, files)? {
+        Some(Proposed::Entries(entries)) => return Ok(entries.print(printer)?),
+        Some(Proposed::Mesh(mesh)) => Some(*mesh),
+        None => None,
+    };
     let starters = starter_files::files(args, &home, proposed.as_ref());
-    check_outputs(&starters, proposed.as_ref())?;
     // Only the last step makes a mesh: without one, a run was killed, and the next one does what is left.
-    let (others, mesh) = starters.split_at(starters.len().saturating_sub(1));
-    let mut kept = write(others, printer)?;
+    let mesh = starter_files::mesh(proposed.as_ref());
+    check_outputs(starters.iter().chain([&mesh]), proposed.as_ref())?;
+    let mut kept = write(&starters, printer)?;
     let saved = proposed.as_mut().map(|proposed| {
         printer.findings(&ShownFiles::new(Vec::new()), &proposed.findings);
         save(files, proposed, printer)
@@ -133,7 +145,10 @@ pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -
     if let Some(refused @ (Outcome::Findings | Outcome::Unreadable)) = saved {
         return Ok(refused);
     }
-    kept.extend(write(mesh, printer)?);
+    match proposed.as_ref().and_then(|it| Some((it, it.addition.as_ref()?))) {
+        Some((proposed, addition)) => addition.write(&proposed.yaml, printer)?,
+        None => kept.extend(write(&[mesh], printer)?),
+    }
     let written = match saved {
         Some(saved) => {
             let subnets = proposed.iter().flat_map(|it| &it.subnets);
@@ -142,30 +157,41 @@ pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -
         }
         None => KeptNodes::default(),
     };
-    let steps = next(args, &kept, proposed.as_ref(), &written.first)?;
+    let steps = match proposed.as_ref().and_then(|it| Some((it, it.addition.as_ref()?))) {
+        Some((proposed, addition)) => next_for_added(proposed, addition, &kept, &written.first)?,
+        None => next(args, &kept, proposed.as_ref(), &written.first)?,
+    };
     printer.result(&steps)?;
     Ok(written.outcome)
 }
 
-/// Proposes a mesh, if there are clusters to propose one for.
-fn proposed(args: &InitArgs, files: &FileOptions) -> CommandResult<Option<ProposedMesh>> {
+/// Proposes a mesh, or more clusters of the one that is there, if clusters are given.
+fn proposed(args: &InitArgs, files: &FileOptions) -> CommandResult<Option<Proposed>> {
     if !args.clusters.are_given() {
         return Ok(None);
     }
-    if disk::is_there(&Roots::within(Path::new(".")), Path::new(MESH)) {
-        let problem = "`mesh.yaml` exists, so no mesh is proposed; move it away, or use \
-                       `clustermesh snapshot`";
-        return Err(anyhow!(problem).into());
-    }
     let mut settings = files.settle()?;
-    args.clusters.propose(&mut settings).map(Some)
+    let is_new = settings.mesh_files_if_any()?.is_empty()
+        && !disk::is_there(&Roots::within(Path::new(".")), Path::new(MESH));
+    if is_new {
+        let mesh = args.clusters.propose(&mut settings)?;
+        return Ok(Some(Proposed::Mesh(Box::new(mesh))));
+    }
+    if let Some(flag) = args.clusters.only_for_new() {
+        let problem = "works only for a new mesh, and there is one already; move its file away";
+        return Err(anyhow!("{flag} {problem}").into());
+    }
+    args.clusters.add(files, &mut settings).map(Some)
 }
 
 /// Fails if a file cannot be written: all or nothing, as far as can be known before.
-fn check_outputs(files: &[StarterFile], proposed: Option<&ProposedMesh>) -> anyhow::Result<()> {
+fn check_outputs<'f>(
+    files: impl Iterator<Item = &'f StarterFile>,
+    proposed: Option<&ProposedMesh>,
+) -> anyhow::Result<()> {
     let roots = Roots::within(Path::new("."));
     let snapshots = proposed.map(|_| "snapshots/CLUSTER.json");
-    for path in files.iter().map(|it| it.path).chain(snapshots) {
+    for path in files.map(|it| it.path).chain(snapshots) {
         disk::check_output(&roots, Path::new(path))
             .with_context(|| format!("cannot write `{path}`"))?;
         for folder in Path::new(path).ancestors().skip(1) {
@@ -214,8 +240,12 @@ struct KeptNodes {
 /// Saves the nodes of the proposed mesh, which is not written yet.
 fn save(files: &FileOptions, proposed: &mut ProposedMesh, printer: &mut Printer) -> CommandResult {
     let settings = files.settle()?;
-    let source = Source::parse(MESH, proposed.yaml.clone()).map_err(CommandFailure::Syntax)?;
-    let meshes = input_file::clusters_of(vec![source], settings.ceilings)?.meshes;
+    let addition = proposed.addition.as_ref();
+    let name = addition.map_or_else(|| MESH.to_owned(), MeshAddition::name);
+    let source = Source::parse(name, proposed.yaml.clone()).map_err(CommandFailure::Syntax)?;
+    let others = addition.map(|it| it.others.clone()).unwrap_or_default();
+    let sources = others.into_iter().chain([source]).collect();
+    let meshes = input_file::clusters_of(sources, settings.ceilings)?.meshes;
     let nodes = mem::take(&mut proposed.nodes);
     Ok(snapshot::write_first(nodes, &settings, &meshes, printer)?)
 }
@@ -241,6 +271,7 @@ fn check_saved(
     });
     printer.findings(&inputs.files, &checked.findings);
     printer.counts(&checked.findings, checked.checked().as_ref());
+    let outcome = outcome.max(Threshold(Severity::Error).outcome(&checked.findings));
     let of_changes = checked.findings.into_iter();
     let of_changes = of_changes.filter(|it| costs::is_about(it.rule));
     let first = of_changes.filter_map(|it| it.help);

@@ -148,7 +148,7 @@ fn a_mesh_is_proposed_from_dumps() {
     // A second run has nothing to do.
     let before = folder.touches(".");
     let run = init(&folder, "quickstart");
-    insta::assert_snapshot!(run.stderr, @"error: `mesh.yaml` exists, so no mesh is proposed; move it away, or use `clustermesh snapshot`");
+    insta::assert_snapshot!(run.stderr, @"error: `east` is already a cluster of the mesh `mesh`; `clustermesh snapshot east` saves its nodes again");
     assert_eq!((run.code, folder.touches(".")), (2, before));
 }
 

@@ -12,6 +12,7 @@ use clustermesh::proposal::{HandMadePeer, Proposal};
 use clustermesh::rules::{Finding, proposal};
 use clustermesh::snapshot::Snapshot;
 
+use super::mesh_addition::MeshAddition;
 use crate::commands::snapshot::{ListedNodes, dump_name, no_snapshot, read_dump};
 use crate::failure::{CommandFailure, CommandResult};
 use crate::{Outcome, cluster_peers};
@@ -54,7 +55,7 @@ pub(super) struct ClusterOptions {
     #[arg(long, value_name = "CONTEXT", conflicts_with_all = ["contexts", "from", "name", "peers"])]
     secrets_from: Option<String>,
 
-    /// Name of the proposed mesh [default: mesh]
+    /// Name of the proposed mesh [default: mesh], or of the mesh that gets the clusters
     #[arg(long, value_name = "MESH")]
     name: Option<MeshName>,
 
@@ -99,6 +100,8 @@ pub(super) struct ProposedMesh {
     pub(super) subnets: Vec<(ClusterName, Cidr)>,
     /// Whether it lists Peers that were made by hand.
     pub(super) lists_peers: bool,
+    /// The mesh to which the clusters are added, if there is one.
+    pub(super) addition: Option<MeshAddition>,
     /// Contexts that have other names than their clusters.
     pub(super) contexts: Vec<ClusterContext>,
     /// Findings about the servers that answered, which may not be those of the clusters.
@@ -106,9 +109,9 @@ pub(super) struct ProposedMesh {
 }
 
 /// The nodes of a cluster, listed.
-struct ReadCluster {
-    nodes: ListedNodes,
-    snapshot: Snapshot,
+pub(super) struct ReadCluster {
+    pub(super) nodes: ListedNodes,
+    pub(super) snapshot: Snapshot,
     findings: Vec<Finding>,
 }
 
@@ -157,19 +160,12 @@ impl ClusterOptions {
         if let Some(context) = &self.secrets_from {
             return self.take_over(context, settings);
         }
-        let mut all: BTreeSet<&ClusterName> = BTreeSet::new();
-        if let Some(twice) = self.names().find(|it| !all.insert(it)) {
-            let problem = "is given twice; write `--context NAME=CONTEXT` or `--from NAME=FILE`";
-            return Err(anyhow!("the cluster name `{twice}` {problem} with different names").into());
-        }
+        let all = self.different_names()?;
         if all.len() < 2 {
             let problem = "a mesh has at least two clusters; add another --context or --from";
             return Err(anyhow!(problem).into());
         }
-        let mut read = self.read_live(settings)?;
-        for dump in &self.from {
-            read.push(read_file(dump, settings)?);
-        }
+        let read = self.read(settings)?;
         let name = self.name.clone().map_or_else(|| "mesh".parse(), Ok);
         let name = name.map_err(|error| anyhow!("--name: {error}"))?;
         let snapshots: Vec<Snapshot> = read.iter().map(|it| it.snapshot.clone()).collect();
@@ -189,6 +185,39 @@ impl ClusterOptions {
         mesh.subnets = proposal.subnets().map(|(name, it)| (name.clone(), it)).collect();
         mesh.contexts = self.other_contexts();
         Ok(mesh)
+    }
+
+    /// Reads the nodes of the clusters.
+    pub(super) fn read(&self, settings: &mut Settings) -> CommandResult<Vec<ReadCluster>> {
+        self.different_names()?;
+        let mut read = self.read_live(settings)?;
+        for dump in &self.from {
+            read.push(read_file(dump, settings)?);
+        }
+        Ok(read)
+    }
+
+    fn different_names(&self) -> anyhow::Result<BTreeSet<&ClusterName>> {
+        let mut all: BTreeSet<&ClusterName> = BTreeSet::new();
+        if let Some(twice) = self.names().find(|it| !all.insert(it)) {
+            let problem = "is given twice; write `--context NAME=CONTEXT` or `--from NAME=FILE`";
+            bail!("the cluster name `{twice}` {problem} with different names");
+        }
+        Ok(all)
+    }
+
+    /// Returns the options that only a new mesh can have, if any is given.
+    pub(super) fn only_for_new(&self) -> Option<&'static str> {
+        #[cfg(feature = "snapshot")]
+        if self.secrets_from.is_some() {
+            return Some("--secrets-from");
+        }
+        (!self.peers.is_empty()).then_some("--peers")
+    }
+
+    /// Returns the name of the mesh, if it is given.
+    pub(super) fn mesh_name(&self) -> Option<&MeshName> {
+        self.name.as_ref()
     }
 
     /// Checks that nothing is given that has no effect.
@@ -240,7 +269,7 @@ impl ClusterOptions {
         Ok(peers)
     }
 
-    fn names(&self) -> impl Iterator<Item = &ClusterName> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &ClusterName> {
         let dumps = self.from.iter().map(|it| &it.cluster);
         #[cfg(feature = "snapshot")]
         let dumps = self.contexts.iter().map(|it| &it.cluster).chain(dumps);
@@ -248,7 +277,7 @@ impl ClusterOptions {
     }
 
     #[cfg(feature = "snapshot")]
-    fn other_contexts(&self) -> Vec<ClusterContext> {
+    pub(super) fn other_contexts(&self) -> Vec<ClusterContext> {
         let contexts = self.contexts.iter();
         let others = contexts.filter(|it| it.cluster.as_str() != it.context);
         others.cloned().collect()
@@ -256,7 +285,7 @@ impl ClusterOptions {
 
     #[cfg(not(feature = "snapshot"))]
     #[expect(clippy::unused_self, reason = "as with the feature")]
-    fn other_contexts(&self) -> Vec<ClusterContext> {
+    pub(super) fn other_contexts(&self) -> Vec<ClusterContext> {
         Vec::new()
     }
 
@@ -268,7 +297,7 @@ impl ClusterOptions {
 }
 
 impl ProposedMesh {
-    fn new(yaml: String, mut read: Vec<ReadCluster>) -> Self {
+    pub(super) fn new(yaml: String, mut read: Vec<ReadCluster>) -> Self {
         let findings = read.iter_mut().flat_map(|it| std::mem::take(&mut it.findings));
         Self {
             yaml,
@@ -277,6 +306,7 @@ impl ProposedMesh {
             nodes: read.into_iter().map(|it| it.nodes).collect(),
             subnets: Vec::new(),
             lists_peers: false,
+            addition: None,
             contexts: Vec::new(),
         }
     }

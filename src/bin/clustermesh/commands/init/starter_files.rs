@@ -38,21 +38,34 @@ const GITLAB_JOBS: &str = ".gitlab-ci.yml";
 /// The paths of the CI jobs, which build this program.
 pub(super) const JOBS: [&str; 3] = [CHECK_JOB, REFRESH_JOB, GITLAB_JOBS];
 
-/// Returns the files that the arguments ask for; the mesh is the last one.
+/// The mesh of a repository for which no clusters are given.
+pub(super) const EXAMPLE_MESH: &str = text!("templates/init/mesh.yaml");
+
+/// Returns the mesh of a new repository.
+pub(super) fn mesh(proposed: Option<&ProposedMesh>) -> StarterFile {
+    let text = proposed.map_or(EXAMPLE_MESH, |it| &it.yaml);
+    StarterFile { path: MESH, text: text.to_owned() }
+}
+
+/// Returns the files that the arguments ask for, without the mesh. A repository to which clusters are added has its
+/// config.
 pub(super) fn files(
     args: &InitArgs,
     home: &Home,
     proposed: Option<&ProposedMesh>,
 ) -> Vec<StarterFile> {
+    let contexts = proposed.map(contexts).unwrap_or_default();
+    let is_asked = args.gitops != Gitops::None || args.ci != Ci::None || args.pre_commit;
+    if proposed.is_some_and(|it| it.addition.is_some()) && !is_asked && contexts.is_empty() {
+        return Vec::new();
+    }
     let file = |path, text: &str| StarterFile { path, text: text.to_owned() };
     let object = |path, text: &str| file(path, &home.rebase(text));
     let jobs =
         |path, text: &str| file(path, &ProgramSource::fill_in(args.program_source.as_ref(), text));
     let mut config = text!("templates/init/clustermesh.yaml").to_owned();
-    config.push_str(&proposed.map(contexts).unwrap_or_default());
+    config.push_str(&contexts);
     config.push_str(&outputs(args.gitops));
-    let mesh = proposed.map(|it| it.yaml.as_str());
-    let mesh = mesh.unwrap_or(text!("templates/init/mesh.yaml"));
     let mut files =
         vec![file(CONFIG, &config), file(".gitattributes", text!("templates/init/gitattributes"))];
     match args.gitops {
@@ -83,7 +96,6 @@ pub(super) fn files(
     if args.pre_commit {
         files.push(file(".pre-commit-config.yaml", text!("templates/init/pre-commit-config.yaml")));
     }
-    files.push(file(MESH, mesh));
     files
 }
 

@@ -1,0 +1,225 @@
+//! One more cluster: its entry is added to the mesh that is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{anyhow, bail};
+use clustermesh::diagnostic::{Quoted, Severity, escaped};
+use clustermesh::document::Source;
+use clustermesh::guard::{NodeUids, SameCluster};
+use clustermesh::mesh::{self, Mesh};
+use clustermesh::name::ClusterName;
+use clustermesh::place::Pointer;
+use clustermesh::proposal::{self, ExistingMesh, Proposal};
+use clustermesh::rules;
+use clustermesh::snapshot::Snapshot;
+use clustermesh::text;
+
+use super::clusters::{ClusterOptions, ProposedMesh, ReadCluster};
+use super::mesh_addition::{MeshAddition, UnplacedEntries};
+use super::starter_files::EXAMPLE_MESH;
+use crate::Outcome;
+use crate::disk;
+use crate::failure::{CommandFailure, CommandResult};
+use crate::input_file::{self, InputFile, MESH_LIMIT};
+use crate::inputs::{self, Inputs};
+use crate::settings::{FileOptions, Settings};
+
+/// The result of reading clusters for a mesh.
+pub(super) enum Proposed {
+    /// The text of a mesh.
+    Mesh(Box<ProposedMesh>),
+    /// Only entries, because the text of the mesh cannot be changed safely.
+    Entries(UnplacedEntries),
+}
+
+/// The meshes that are there.
+struct MeshRepository {
+    files: Vec<InputFile>,
+    sources: Vec<Source>,
+    meshes: Vec<Mesh>,
+    inputs: Inputs,
+}
+
+impl ClusterOptions {
+    /// Proposes entries for clusters that no mesh has yet.
+    ///
+    /// # Errors
+    /// A cluster that cannot be read or added, or mistakes in the meshes.
+    pub(super) fn add(
+        &self,
+        options: &FileOptions,
+        settings: &mut Settings,
+    ) -> CommandResult<Proposed> {
+        let repository = MeshRepository::read(options, settings)?;
+        let chosen = repository.mesh(self)?;
+        self.check_new(&repository.meshes)?;
+        let read = self.read(settings)?;
+        let snapshots: Vec<Snapshot> = read.iter().map(|it| it.snapshot.clone()).collect();
+        repository.refuse_twins(&snapshots)?;
+        let known = repository.inputs.snapshots.iter();
+        let known: BTreeMap<ClusterName, &Snapshot> =
+            known.map(|(name, file)| (name.clone(), &*file.snapshot)).collect();
+        let (_, source) =
+            repository.source(chosen).ok_or_else(|| anyhow!("its file is unknown"))?;
+        let existing = ExistingMesh::new(chosen, source, &repository.meshes, &known);
+        let proposal = Proposal::added(chosen.name.clone(), &snapshots, existing);
+        let proposal = proposal.map_err(|obstacles| {
+            let findings = rules::proposal::obstacles(&obstacles, &[]);
+            CommandFailure::without_files(findings, Outcome::Findings)
+        })?;
+        let entries = proposal.to_entries();
+        match repository.inserted(chosen, &entries, self.mesh_name().is_some()) {
+            Ok(yaml) => {
+                let addition = repository.addition(chosen, &yaml, &snapshots)?;
+                let mut mesh = ProposedMesh::new(yaml, read);
+                mesh.subnets = proposal.subnets().map(|(name, it)| (name.clone(), it)).collect();
+                mesh.contexts = self.other_contexts();
+                mesh.addition = Some(addition);
+                Ok(Proposed::Mesh(Box::new(mesh)))
+            }
+            Err(reason) => {
+                let message = repository.unplaced(chosen, &reason, &read);
+                Ok(Proposed::Entries(UnplacedEntries { entries, message }))
+            }
+        }
+    }
+
+    /// Refuses clusters that a mesh has already.
+    fn check_new(&self, meshes: &[Mesh]) -> anyhow::Result<()> {
+        for name in self.names() {
+            let mut meshes = meshes.iter();
+            if let Some(mesh) = meshes.find(|it| it.entry(name).is_some()) {
+                bail!(
+                    "`{name}` is already a cluster of the mesh `{}`; `clustermesh snapshot {name}` saves its nodes again",
+                    mesh.name
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+impl MeshRepository {
+    fn read(options: &FileOptions, settings: &Settings) -> CommandResult<Self> {
+        let files = settings.mesh_files()?;
+        let sources = files.iter().map(|it| input_file::source(it, MESH_LIMIT));
+        let sources = sources.collect::<CommandResult<Vec<_>>>()?;
+        if let Some(example) = sources.iter().find(|it| &*it.text == EXAMPLE_MESH) {
+            let name = &example.name;
+            return Err(anyhow!(
+                "`{name}` is the example that `init` has written; remove it first"
+            )
+            .into());
+        }
+        let reading = mesh::read(&sources);
+        if !reading.is_usable() {
+            return Err(CommandFailure::wrong(sources, reading.diagnostics));
+        }
+        let inputs = inputs::gather(options)?;
+        Ok(Self { files, sources, meshes: reading.meshes, inputs })
+    }
+
+    /// Returns the mesh that gets the clusters.
+    fn mesh(&self, options: &ClusterOptions) -> anyhow::Result<&Mesh> {
+        let names = || text::quoted(self.meshes.iter().map(|it| &it.name));
+        match options.mesh_name() {
+            Some(name) => {
+                let named = self.meshes.iter().find(|it| it.name == *name);
+                named.ok_or_else(|| {
+                    let name = Quoted(name.as_str());
+                    anyhow!(
+                        "--name: {name} is not a mesh of this repository, which has {}",
+                        names()
+                    )
+                })
+            }
+            None => self.meshes.first().ok_or_else(|| {
+                let files = text::quoted(self.sources.iter().map(|it| &it.name));
+                anyhow!("{files} has no ClusterMesh; remove the file, and `init` proposes a mesh")
+            }),
+        }
+    }
+
+    /// Refuses a cluster that has a node of another one.
+    fn refuse_twins(&self, snapshots: &[Snapshot]) -> CommandResult<()> {
+        let mut uids = NodeUids::default();
+        for (name, file) in &self.inputs.snapshots {
+            uids.set(name, &file.snapshot.nodes);
+        }
+        let new: BTreeSet<&ClusterName> = snapshots.iter().map(|it| &it.cluster).collect();
+        for snapshot in snapshots {
+            uids.set(&snapshot.cluster, &snapshot.nodes);
+        }
+        let entries = self.meshes.iter().flat_map(|it| &it.entries).map(|it| &it.name);
+        let order: Vec<ClusterName> = entries.chain(new.iter().copied()).cloned().collect();
+        let mut twins: Vec<SameCluster> = uids.twins(&order);
+        twins.retain(|it| new.contains(&it.cluster));
+        if twins.is_empty() {
+            return Ok(());
+        }
+        let findings = rules::proposal::twins(&twins);
+        Err(CommandFailure::without_files(findings, Outcome::Findings))
+    }
+
+    /// Returns the text of the mesh's file with the entries, or the reason why it stays as it is.
+    fn inserted(&self, mesh: &Mesh, entries: &str, is_named: bool) -> Result<String, String> {
+        if 1 < self.meshes.len() && !is_named {
+            let names = text::quoted(self.meshes.iter().map(|it| &it.name));
+            return Err(format!(
+                "there are several meshes, and `--name` names none of them: {names}"
+            ));
+        }
+        let (file, source) = self.source(mesh).ok_or("its file is unknown")?;
+        if let Some(reason) = disk::kept_reason(&file.path) {
+            return Err(format!("`{}` is {reason}", source.name));
+        }
+        disk::check_output(&file.roots, &file.path).map_err(|error| format!("{error:#}"))?;
+        if mesh.place.pointer != Pointer::default() {
+            return Err(format!("the mesh is an item of a list in `{}`", source.name));
+        }
+        proposal::insert(source, mesh.place.document, entries).map_err(|it| it.to_string())
+    }
+
+    /// Returns the addition, if the meshes are valid with it.
+    fn addition(
+        &self,
+        mesh: &Mesh,
+        yaml: &str,
+        snapshots: &[Snapshot],
+    ) -> CommandResult<MeshAddition> {
+        let (file, old) = self.source(mesh).ok_or_else(|| anyhow!("its file is unknown"))?;
+        let new = Source::parse(&*old.name, yaml).map_err(CommandFailure::Syntax)?;
+        let others = self.sources.iter().filter(|it| it.name != old.name);
+        let others: Vec<Source> = others.cloned().collect();
+        let sources: Vec<Source> = others.iter().cloned().chain([new]).collect();
+        let mut reading = mesh::read(&sources);
+        if !reading.is_usable() {
+            reading.diagnostics.retain(|it| it.severity == Severity::Error);
+            return Err(CommandFailure::wrong(sources, reading.diagnostics));
+        }
+        let clusters = snapshots.iter().map(|it| it.cluster.clone()).collect();
+        Ok(MeshAddition { file: file.clone(), old: old.clone(), others, clusters })
+    }
+
+    /// Describes why the entries were not added, and where they belong.
+    fn unplaced(&self, mesh: &Mesh, reason: &str, read: &[ReadCluster]) -> String {
+        let clusters = read.iter().map(|it| it.nodes.cluster.as_str());
+        let clusters = clusters.collect::<Vec<_>>().join(" ");
+        let reason = escaped(reason, 400);
+        let place = mesh.place.key("spec").key("clusters").named();
+        let line = self
+            .source(mesh)
+            .and_then(|(_, source)| Some(source.position(source.locate(&place)?.start).line));
+        let line = line.map_or_else(String::new, |it| format!(":{it}"));
+        format!(
+            "nothing was changed: {reason}. Add the entry above at the end of `spec.clusters` ({}{line}), and then run \
+             `clustermesh snapshot {clusters}`",
+            mesh.place.source
+        )
+    }
+
+    fn source(&self, mesh: &Mesh) -> Option<(&InputFile, &Source)> {
+        let mut files = self.files.iter().zip(&self.sources);
+        files.find(|(_, source)| source.name == mesh.place.source)
+    }
+}

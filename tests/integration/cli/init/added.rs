@@ -1,0 +1,306 @@
+//! `init` with a cluster that the mesh does not have: its entry is added.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use serde_json::{Value, json};
+
+use super::paths;
+use crate::cli::{Folder, api_node};
+use crate::support::{Run, assert_contains};
+
+const SOUTH: [&str; 2] = ["init", "--from=south=south.json"];
+
+/// A dump of three nodes.
+fn dump(cluster: u8) -> Value {
+    let items = (1..=3).map(|number| api_node(cluster, number));
+    json!({ "apiVersion": "v1", "kind": "List", "items": items.collect::<Vec<_>>() })
+}
+
+/// The mesh of three clusters, and the dump of a fourth.
+fn folder() -> Folder {
+    let folder = Folder::mesh();
+    folder.write("south.json", dump(4).to_string());
+    folder
+}
+
+/// A folder with this mesh of `east` and `west`.
+fn with_mesh(text: &str) -> Folder {
+    let folder = folder();
+    fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+    folder.write("mesh.yaml", text);
+    folder
+}
+
+/// Returns the lines that a run has added to a text.
+fn added(before: &str, after: &str) -> String {
+    let start = before.bytes().zip(after.bytes()).take_while(|(one, other)| one == other).count();
+    let start = before[..start].rfind('\n').map_or(0, |it| it + 1);
+    let rest = &before[start..];
+    let end = after.len() - rest.len();
+    assert_eq!(&after[end..], rest, "more than lines were added");
+    after[start..end].to_owned()
+}
+
+#[test]
+fn a_fourth_cluster_is_added() {
+    let folder = folder();
+    let before = folder.read("mesh.yaml");
+    assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    let tree = folder.touches("rendered");
+    let run = folder.run(&SOUTH);
+    insta::assert_snapshot!(run.stderr, @"
+    snapshots/south.json: 3 nodes, 3 usable, written
+    added south to mesh.yaml
+    No problems found (4 clusters, 9 nodes, 12 Peers).
+    ");
+    insta::assert_snapshot!(run.stdout, @"
+    Next steps:
+    1. Check every line of south in mesh.yaml, and add the Service range if other clusters should
+       reach the Services.
+    2. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`. Commit
+       everything, and push. No cluster gets Peers of south yet.
+    3. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render` and
+       `clustermesh verify` again. With this commit, all clusters get the Peers.
+    ");
+    assert_eq!(run.code, 0);
+    insta::assert_snapshot!(added(&before, &folder.read("mesh.yaml")), @"
+    - name: south
+      # Until you remove this line, no cluster gets Peers of it, and its ranges are reserved.
+      state: Joining
+      # Contains the pod CIDRs of all 3 nodes.
+      # Put the `--cluster-cidr` of the cluster here if it is another range.
+      podCIDRs: [10.4.0.0/16]
+      # Kilo's `--subnet`: the network of `kilo.squat.ai/wireguard-ip` on all 3 nodes.
+      wireguardCIDR: 10.104.0.0/24
+      # Kilo's `--mesh-granularity`, as most nodes report it.
+      granularity: Full
+      # `--service-cidr`, if other clusters should reach the Services:
+      # serviceCIDR: RANGE
+    ");
+    // Nothing changes for the others until it joins.
+    assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    for (path, touch) in tree {
+        assert_eq!(folder.touches("rendered").get(&path), Some(&touch), "{path}");
+    }
+    folder.edit("mesh.yaml", "      state: Joining\n", "");
+    for command in ["validate", "render", "verify"] {
+        let run = folder.run(&[command]);
+        assert_eq!(run.code, 0, "{command}: {}{}", run.stdout, run.stderr);
+    }
+    assert!(folder.path("rendered/south/prod--east.yaml").exists());
+}
+
+/// The style of the file is kept: line ends, byte order mark, indentation, blank lines, comments and the flat form.
+#[test]
+fn the_style_of_the_file_is_kept() {
+    let text = "\u{feff}apiVersion: kilo.squat.ai/v1alpha1\r\nkind: ClusterMesh\r\nmetadata: { name: prod }\r\nspec:\r\n  clusters:\r\n  # first\r\n  -   name: east\r\n      allowedNetworks: [10.1.0.0/16, 10.101.0.0/24] # one\r\n\r\n  # second\r\n  -   name: west\r\n      allowedNetworks:\r\n      - 10.3.0.0/16\r\n      - 10.103.0.0/24 # two\r\n      # of west\r\n\r\n  # end\r\n  topology: { mode: FullMesh }";
+    let folder = with_mesh(text);
+    let run = folder.run(&SOUTH);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let added = added(text, &folder.read("mesh.yaml"));
+    assert_eq!(added.matches("\r\n").count(), added.matches('\n').count());
+    insta::assert_snapshot!(added.replace('\r', ""), @"
+    -   name: south
+        # Until you remove this line, no cluster gets Peers of it, and its ranges are reserved.
+        state: Joining
+        # Contains the pod CIDRs of all 3 nodes.
+        # Put the `--cluster-cidr` of the cluster here if it is another range.
+        # Kilo's `--subnet`: the network of `kilo.squat.ai/wireguard-ip` on all 3 nodes.
+        allowedNetworks: [10.4.0.0/16, 10.104.0.0/24]
+        # Kilo's `--mesh-granularity`, as most nodes report it.
+        granularity: Full
+        # Add the `--service-cidr` to the list, if other clusters should reach the Services.
+    ");
+    assert_eq!(folder.run(&["validate", "--fail-on", "warning"]).code, 0);
+}
+
+/// A file without a last line end gets one.
+#[test]
+fn a_file_without_a_last_line_end_gets_the_entry() {
+    let folder = folder();
+    let text = folder.read("mesh.yaml");
+    folder.write("mesh.yaml", text.trim_end());
+    let run = folder.run(&SOUTH);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(folder.read("mesh.yaml").starts_with(&text));
+}
+
+#[test]
+fn of_several_meshes_one_is_named() {
+    let folder = folder();
+    let other = folder.read("mesh.yaml").replace("prod", "test").replace(": 10.", ": 172.");
+    let other = other.replace("[10.", "[172.2").replace("- name: ", "- name: t-");
+    folder.write("mesh.yaml", folder.read("mesh.yaml") + "---\n" + &other);
+    let before = folder.touches(".");
+    let run = folder.run(&SOUTH);
+    assert_contains(
+        &run.stderr,
+        "error: nothing was changed: there are several meshes, and `--name` names none of them: `prod`, `test`.",
+    );
+    assert_contains(&run.stdout, "    - name: south\n");
+    assert_eq!((run.code, folder.touches(".")), (1, before));
+    let stderr = folder.refusal(2, |it| it.run(&[&SOUTH[..], &["--name=none"]].concat()));
+    insta::assert_snapshot!(stderr, @"error: --name: `none` is not a mesh of this repository, which has `prod`, `test`");
+    let run = folder.run(&[&SOUTH[..], &["--name=test"]].concat());
+    assert!(folder.read("mesh.yaml").rfind("t-west") < folder.read("mesh.yaml").find("south"));
+    assert_contains(&run.stderr, "added south to mesh.yaml\n");
+}
+
+/// Where the result is uncertain, nothing changes, and the entry is printed with its place.
+#[test]
+fn an_unusual_file_is_not_changed() {
+    let head =
+        "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: { name: prod }\nspec:\n";
+    let east = "{ name: east, podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24 }";
+    let west = "{ name: west, podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.103.0.0/24 }";
+    let block =
+        "\n    - name: west\n      podCIDRs: [10.3.0.0/16]\n      wireguardCIDR: 10.103.0.0/24\n";
+    let cases = [
+        format!("{head}  clusters: [{east}, {west}]\n"),
+        format!("{head}  clusters:\n    - {east}\n    - {west}\n"),
+        format!(
+            "{head}  topology: {{ mode: Hub, hubs: [&e east] }}\n  clusters:\n    - name: *e\n      podCIDRs: [10.1.0.0/16]\n      wireguardCIDR: 10.101.0.0/24{block}"
+        ),
+        format!(
+            "{head}  clusters:\n    - {east}\n    -\n      name: west\n      podCIDRs: [10.3.0.0/16]\n      wireguardCIDR: 10.103.0.0/24\n"
+        ),
+    ];
+    let reasons = cases.map(|text| {
+        let folder = with_mesh(&text);
+        let before = folder.touches(".");
+        let run = folder.run(&SOUTH);
+        assert_contains(&run.stdout, "    - name: south\n");
+        assert_eq!((run.code, folder.touches(".")), (1, before), "{text}");
+        run.stderr
+    });
+    insta::assert_snapshot!(reasons.join(""), @"
+    error: nothing was changed: `spec.clusters` is written in flow style. Add the entry above at the end of `spec.clusters` (mesh.yaml:5), and then run `clustermesh snapshot south`
+    error: nothing was changed: `spec.clusters` is written in flow style. Add the entry above at the end of `spec.clusters` (mesh.yaml:5), and then run `clustermesh snapshot south`
+    error: nothing was changed: the mesh uses YAML aliases. Add the entry above at the end of `spec.clusters` (mesh.yaml:6), and then run `clustermesh snapshot south`
+    error: nothing was changed: the layout of `spec.clusters` is unusual. Add the entry above at the end of `spec.clusters` (mesh.yaml:5), and then run `clustermesh snapshot south`
+    ");
+}
+
+#[test]
+fn links_and_read_only_files_are_not_changed() {
+    let folder = folder();
+    fs::set_permissions(folder.path("mesh.yaml"), fs::Permissions::from_mode(0o444)).unwrap();
+    let before = folder.touches(".");
+    let read_only = folder.run(&SOUTH);
+    assert_eq!((read_only.code, folder.touches(".")), (1, before));
+    fs::rename(folder.path("mesh.yaml"), folder.path("real.yaml")).unwrap();
+    symlink("real.yaml", folder.path("mesh.yaml")).unwrap();
+    let before = folder.touches(".");
+    let link = folder.run(&SOUTH);
+    assert_eq!((link.code, folder.touches(".")), (1, before));
+    assert_contains(&link.stdout, "    - name: south\n");
+    insta::assert_snapshot!(read_only.stderr + &link.stderr, @"
+    error: nothing was changed: `mesh.yaml` is read-only. Add the entry above at the end of `spec.clusters` (mesh.yaml:6), and then run `clustermesh snapshot south`
+    error: nothing was changed: `mesh.yaml` is a symbolic link. Add the entry above at the end of `spec.clusters` (mesh.yaml:6), and then run `clustermesh snapshot south`
+    ");
+}
+
+#[test]
+fn what_cannot_be_added_is_reported() {
+    let run = |arguments: &[&str], change: &dyn Fn(&Folder)| -> Run {
+        let folder = folder();
+        change(&folder);
+        let before = paths(&folder);
+        let run = folder.run(&[&["init"], arguments].concat());
+        assert_eq!((run.stdout.as_str(), paths(&folder)), ("", before));
+        run
+    };
+    let ranges = |folder: &Folder| {
+        folder.edit("south.json", "10.4.", "10.1.");
+        folder.edit("south.json", "10.104.", "10.103.");
+    };
+    let twin = |folder: &Folder| folder.write("south.json", dump(1).to_string());
+    let example = |folder: &Folder| {
+        let text = include_str!("../../../../templates/init/mesh.yaml");
+        folder.write("mesh.yaml", text);
+    };
+    let south = "--from=south=south.json";
+    let runs = [
+        run(&[south], &ranges),
+        run(&[south], &twin),
+        run(&["--from=east=south.json"], &|_| {}),
+        run(&[south, "--peers=south=south.json"], &|_| {}),
+        run(&[south, south], &|_| {}),
+        run(&[south], &example),
+    ];
+    let texts = runs.map(|it| format!("{}: {}", it.code, it.stderr));
+    insta::assert_snapshot!(texts.join("\n"), @"
+    1: error[overlapping-ranges]: south: the pod range 10.1.0.0/16 of `south` overlaps the pod range 10.1.0.0/16 of `east`
+    help: clusters with common pod addresses cannot be joined: rebuild `south` with a `--cluster-cidr` that no other cluster uses, such as 10.44.0.0/16
+
+    error[overlapping-ranges]: south: the WireGuard range 10.103.0.0/24 of `south` overlaps the WireGuard range 10.103.0.0/24 of `west`
+    help: start Kilo in `south` with a `--subnet` that no other cluster uses, such as 10.4.0.0/16; then run `clustermesh init` again
+
+    2 errors
+
+    1: error[twin-cluster]: south: node `n1` is also a node of `east`
+    help: check the contexts of `south` and `east`: both probably lead to the same cluster
+
+    1 error
+
+    2: error: `east` is already a cluster of the mesh `prod`; `clustermesh snapshot east` saves its nodes again
+
+    2: error: --peers works only for a new mesh, and there is one already; move its file away
+
+    2: error: the cluster name `south` is given twice; write `--context NAME=CONTEXT` or `--from NAME=FILE` with different names
+
+    2: error: `mesh.yaml` is the example that `init` has written; remove it first
+    ");
+}
+
+/// Ranges are compared with everything that is declared, and Kilo gets a range that nothing uses.
+#[test]
+fn a_free_range_avoids_everything_that_is_known() {
+    let folder = folder();
+    let mut south = dump(4);
+    for node in south["items"].as_array_mut().unwrap() {
+        node["metadata"]["annotations"] = json!({});
+    }
+    folder.write("south.json", south.to_string());
+    folder.edit(
+        "mesh.yaml",
+        "      wireguardCIDR: 10.101.0.0/24\n",
+        "      wireguardCIDR: 10.101.0.0/24\n      additionalCIDRs: [10.6.0.0/24]\n      localNetworks: [10.7.0.0/16]\n",
+    );
+    folder.edit("snapshots/west.json", "192.168.3.1/24", "10.8.0.1/24");
+    folder.edit("snapshots/west.json", "192.168.3.2\"", "10.9.0.2\"");
+    let run = folder.run(&SOUTH);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_contains(&folder.read("mesh.yaml"), "wireguardCIDR: 10.10.0.0/16\n");
+    assert_contains(&run.stdout, "Start Kilo in south with `--subnet=10.10.0.0/16`");
+}
+
+/// The files of Flux and the jobs that `init` wrote for the others serve the new cluster too.
+#[test]
+fn tools_deliver_the_new_cluster_too() {
+    let folder = Folder::empty();
+    for (number, name) in (1..).zip(["east", "west", "south"]) {
+        folder.write(&format!("{name}.json"), dump(number).to_string());
+    }
+    for (tool, file) in [("flux", "flux/south.yaml"), ("argocd", "argocd/south.yaml")] {
+        let _ = fs::remove_file(folder.path("mesh.yaml"));
+        let _ = fs::remove_file(folder.path("clustermesh.yaml"));
+        let start = [
+            "init",
+            "--gitops",
+            tool,
+            "--ci=github",
+            "--from=east=east.json",
+            "--from=west=west.json",
+        ];
+        assert_eq!(folder.run(&start).code, 0);
+        let run = folder.run(&SOUTH);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_contains(&run.stdout, file);
+        assert_contains(&run.stdout, "Add the contexts of south to the kubeconfig of the CI jobs.");
+        let render = folder.run(&["render"]);
+        assert_eq!(render.code, 0, "{}", render.stderr);
+        assert!(folder.path(file).exists());
+    }
+}
