@@ -43,7 +43,7 @@ fn writes_what_is_not_there() {
     2. Annotate the nodes of every cluster, so that changes of Peers interrupt no requests:
        `kubectl --context east annotate node --all kilo.squat.ai/persistent-keepalive=25`.
     3. Take snapshots: `clustermesh snapshot`, or from a file,
-       `kubectl --context east get nodes -o json | clustermesh snapshot east --from -`.
+       `kubectl --context east get nodes -o json | clustermesh snapshot --from east=-`.
     4. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
     5. Set the repository in flux/gitrepository.yaml. If Flux does not install Kilo, remove `dependsOn`
        from templates/flux-kustomization.yaml.j2; otherwise set its name there. Then render again.

@@ -484,3 +484,22 @@ fn keeps_the_old_one_if_it_cannot_write() {
     assert!(run.stderr.starts_with("error: cannot write `snapshots/east.json`"), "{}", run.stderr);
     assert_eq!(folder.read("snapshots"), "a file");
 }
+
+/// Several dumps are read in one run, written as for `init`.
+#[test]
+fn several_dumps_are_named_as_for_init() {
+    let folder = Folder::mesh();
+    for (number, name) in (1..).zip(["east", "north"]) {
+        let items = [api_node(number, 1), api_node(number, 2)];
+        let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
+        folder.write(&format!("{name}.json"), list.to_string());
+    }
+    let run = folder.run(&["snapshot", "--from=east=east.json", "--from=north=north.json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    insta::assert_snapshot!(run.stderr, @"
+    snapshots/east.json: 2 nodes, 2 usable, written
+    snapshots/north.json: 2 nodes, 2 usable, written
+    ");
+    let one = folder.run(&["snapshot", "east", "--from=east.json", "--check"]);
+    assert_eq!(one.code, 0, "{}{}", one.stdout, one.stderr);
+}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "snapshot")]
 use std::sync::LazyLock;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::ValueHint;
 use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::mesh::Mesh;
@@ -58,13 +58,12 @@ pub(crate) struct SnapshotArgs {
     #[arg(value_name = "CLUSTER", value_parser = cluster)]
     clusters: Vec<ClusterName>,
 
-    /// Read one cluster from a JSON or YAML file; `-` for standard input
+    /// Read a cluster from a JSON or YAML file, `-` for standard input; repeatable
     ///
-    /// The file is the output of `kubectl get nodes -o json`. With `--services`, it is the output of `kubectl get services
-    /// -A -o json`. No cluster is contacted.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// The output of `kubectl get nodes -o json`, or with `--services` of `kubectl get services -A -o json`.
+    #[arg(long, value_name = "CLUSTER=FILE", value_hint = ValueHint::FilePath)]
     #[cfg_attr(feature = "snapshot", arg(conflicts_with_all = ReachOptions::NAMES))]
-    from: Option<PathBuf>,
+    from: Vec<PathBuf>,
 
     #[command(flatten)]
     handling: Handling,
@@ -152,14 +151,13 @@ Examples:
   clustermesh snapshot --check                list what has changed since the last snapshot
   clustermesh snapshot --wait 50m             wait until something has changed
   clustermesh snapshot east --accept east     accept that east has lost nodes
-  clustermesh snapshot --services             save the Services that meshes name
-  kubectl get nodes -o json | clustermesh snapshot east --from -";
+  kubectl get nodes -o json | clustermesh snapshot --from east=-";
 
 #[cfg(not(feature = "snapshot"))]
 const EXAMPLES: &str = "\
 Examples:
-  kubectl --context east get nodes -o json | clustermesh snapshot east --from -
-  clustermesh snapshot west --from west-nodes.yaml --check
+  kubectl --context east get nodes -o json | clustermesh snapshot --from east=-
+  clustermesh snapshot --from west=west-nodes.yaml --check
 
 This build cannot connect to clusters; use --from.";
 
@@ -228,28 +226,66 @@ fn keep(
     meshes: &[Mesh],
     printer: &mut Printer,
 ) -> anyhow::Result<Outcome> {
-    let Some(dump) = &args.from else {
+    if args.from.is_empty() {
         #[cfg(feature = "snapshot")]
         return live::run(args, settings, meshes, printer);
         #[cfg(not(feature = "snapshot"))]
         bail!("this build cannot connect to clusters; read a file with --from");
-    };
-    let [cluster] = args.clusters.as_slice() else {
-        bail!("--from reads one cluster; name it: `clustermesh snapshot CLUSTER --from FILE`");
-    };
-    check_named(args, &[cluster].into())?;
+    }
+    let dumps = dumps(args)?;
+    let clusters: BTreeSet<&ClusterName> = dumps.iter().map(|it| &it.cluster).collect();
+    check_named(args, &clusters)?;
     let keeper = Keeper::new(&args.handling, settings, meshes);
-    let kept = if args.handling.services {
-        let names = services::named(meshes, cluster)?;
-        keeper.keep_services(cluster, services::read_dump(dump, &names)?)
-    } else {
-        keeper
-            .keep(cluster, read_dump(dump)?, None)
-            .map_err(|error| no_snapshot(&dump_name(dump), &error))?
-    };
-    let outcome =
-        keeper.report(kept, printer)?.max(keeper.report_twins(&[cluster].into(), printer));
+    let mut outcome = Outcome::Clean;
+    for ClusterDump { cluster, path } in &dumps {
+        let kept = if args.handling.services {
+            let names = services::named(meshes, cluster)?;
+            keeper.keep_services(cluster, services::read_dump(path, &names)?)
+        } else {
+            keeper
+                .keep(cluster, read_dump(path)?, None)
+                .map_err(|error| no_snapshot(&dump_name(path), &error))?
+        };
+        outcome = outcome.max(keeper.report(kept, printer)?);
+    }
+    let outcome = outcome.max(keeper.report_twins(&clusters, printer));
     Ok(outcome.max(report_config(args, settings, Vec::new(), printer)))
+}
+
+/// A cluster and the dump of its nodes, Services or Peers.
+#[derive(Clone, Debug)]
+pub(crate) struct ClusterDump {
+    pub(crate) cluster: ClusterName,
+    pub(crate) path: PathBuf,
+}
+
+/// Reads `CLUSTER=FILE`.
+pub(crate) fn cluster_dump(text: &str) -> Result<ClusterDump, String> {
+    let (name, path) =
+        text.split_once('=').filter(|it| !it.1.is_empty()).ok_or("expected CLUSTER=FILE")?;
+    Ok(ClusterDump { cluster: cluster(name)?, path: PathBuf::from(path) })
+}
+
+/// Returns the dumps that are read, each with its cluster.
+fn dumps(args: &SnapshotArgs) -> anyhow::Result<Vec<ClusterDump>> {
+    let dumps: Vec<ClusterDump> = match (args.clusters.as_slice(), args.from.as_slice()) {
+        ([], files) => {
+            let named = files.iter().map(|it| {
+                cluster_dump(&it.to_string_lossy())
+                    .map_err(|error| anyhow!("--from {}: {error}", disk::shown(it)))
+            });
+            named.collect::<anyhow::Result<_>>()?
+        }
+        ([cluster], [path]) => {
+            vec![ClusterDump { cluster: cluster.clone(), path: path.clone() }]
+        }
+        _ => bail!("--from: write `CLUSTER=FILE` for each cluster, and no other clusters"),
+    };
+    let mut clusters = BTreeSet::new();
+    match dumps.iter().find(|it| !clusters.insert(&it.cluster)) {
+        Some(twice) => bail!("--from names two files for `{}`", twice.cluster),
+        None => Ok(dumps),
+    }
 }
 
 /// Reads the nodes of a dump.
@@ -326,7 +362,7 @@ pub(crate) fn no_snapshot(name: &str, error: &impl Display) -> anyhow::Error {
 
 fn unusable(name: &str, expected: &str, error: &impl Display) -> anyhow::Error {
     let error = escaped(&error.to_string(), 400);
-    anyhow::anyhow!("{name} is not a usable {expected}: {error}")
+    anyhow!("{name} is not a usable {expected}: {error}")
 }
 
 /// A flag for a cluster that is not looked at is a mistake, and would not do what it was meant for.

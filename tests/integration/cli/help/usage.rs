@@ -49,11 +49,19 @@ fn does_not_compare_and_print_at_once() {
 }
 
 #[test]
-fn wants_one_cluster_for_a_dump() {
-    let report = "error: --from reads one cluster; name it: \
-                  `clustermesh snapshot CLUSTER --from FILE`\n";
-    assert_eq!(refusal(&["snapshot", "--from", "-"]), report);
-    assert_eq!(refusal(&["snapshot", "east", "west", "--from", "-"]), report);
+fn wants_one_cluster_for_each_dump() {
+    let reports = [
+        refusal(&["snapshot", "--from", "-"]),
+        refusal(&["snapshot", "--from", "Ea=-"]),
+        refusal(&["snapshot", "east", "west", "--from", "-"]),
+        refusal(&["snapshot", "--from", "east=a", "--from", "east=b"]),
+    ];
+    insta::assert_snapshot!(reports.join(""), @"
+    error: --from `-`: expected CLUSTER=FILE
+    error: --from `Ea=-`: `Ea` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+    error: --from: write `CLUSTER=FILE` for each cluster, and no other clusters
+    error: --from names two files for `east`
+    ");
 }
 
 #[test]

@@ -13,7 +13,9 @@ use clustermesh::rules::{Finding, proposal};
 use clustermesh::snapshot::Snapshot;
 
 use super::mesh_addition::MeshAddition;
-use crate::commands::snapshot::{ListedNodes, dump_name, no_snapshot, read_dump};
+use crate::commands::snapshot::{
+    ClusterDump, ListedNodes, cluster_dump, dump_name, no_snapshot, read_dump,
+};
 use crate::failure::{CommandFailure, CommandResult};
 use crate::{Outcome, cluster_peers};
 
@@ -37,14 +39,14 @@ pub(super) struct ClusterOptions {
     /// Propose the mesh from a file with the nodes of a cluster; repeatable
     ///
     /// The file is the output of `kubectl get nodes -o json`; `-` is standard input.
-    #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
+    #[arg(long, value_name = "CLUSTER=FILE", value_parser = cluster_dump)]
     from: Vec<ClusterDump>,
 
     /// Propose entries for laptops from a file with the Peers of a cluster; repeatable
     ///
     /// The file is the output of `kubectl get peers -o yaml`; `-` is standard input. Peers of laptops and other hosts, which
     /// were made by hand, become entries of `externalPeers` as comments in the proposed mesh. Those of nodes are left out.
-    #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
+    #[arg(long, value_name = "CLUSTER=FILE", value_parser = cluster_dump)]
     peers: Vec<ClusterDump>,
 
     /// Take over the meshes of the ClusterMesh operator in this context's cluster
@@ -79,13 +81,6 @@ pub(super) struct ClusterOptions {
 pub(super) struct ClusterContext {
     pub(super) cluster: ClusterName,
     pub(super) context: String,
-}
-
-/// A cluster and the dump of its nodes or Peers.
-#[derive(Clone, Debug)]
-struct ClusterDump {
-    cluster: ClusterName,
-    path: PathBuf,
 }
 
 /// A proposed mesh, with the nodes of its clusters.
@@ -129,16 +124,6 @@ fn context(text: &str) -> Result<ClusterContext, String> {
             Err(format!("{} is not a valid cluster name; write CLUSTER=CONTEXT", Quoted(text)))
         }
     }
-}
-
-fn dump(text: &str) -> Result<ClusterDump, String> {
-    let (cluster, path) =
-        text.split_once('=').filter(|it| !it.1.is_empty()).ok_or("expected CLUSTER=FILE")?;
-    let cluster = cluster
-        .parse()
-        .map_err(|error| format!("{} is not a valid cluster name: {error}", Quoted(cluster)))?;
-    let path = PathBuf::from(path);
-    Ok(ClusterDump { cluster, path })
 }
 
 impl ClusterOptions {
