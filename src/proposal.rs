@@ -51,6 +51,8 @@ pub struct ProposedCluster {
     pub name: ClusterName,
     /// The pod ranges of most nodes, at most one of each family.
     pub pods: Vec<AgreedRange>,
+    /// The pod ranges of families that no cluster routes.
+    pub unrouted_pods: Vec<AgreedRange>,
     /// The range of the nodes' WireGuard addresses.
     pub wireguard: WireguardRange,
     /// The granularity that most nodes report.
@@ -223,10 +225,11 @@ impl Proposal {
                     || others.any(|(other, it)| other != number && *it == Some(family))
             };
             let own = routed.get(number).copied().flatten();
-            cluster.pods.retain(|it| {
+            let (pods, unrouted) = cluster.pods.iter().partition(|it| {
                 let family = it.cidr.family();
                 is_single || own == Some(family) || is_routed(family)
             });
+            (cluster.pods, cluster.unrouted_pods) = (pods, unrouted);
         }
     }
 
@@ -276,6 +279,13 @@ impl ProposedCluster {
         let nodes = ranges::read(snapshot);
         let pods = ranges::pods(&nodes).map_err(|problem| problem.as_obstacle(&name))?;
         let wireguard = ranges::wireguard(&nodes).map_err(|problem| problem.as_obstacle(&name))?;
-        Ok(Self { name, pods, wireguard, granularity: None, endpoints: EndpointAdvice::default() })
+        Ok(Self {
+            name,
+            pods,
+            unrouted_pods: Vec::new(),
+            wireguard,
+            granularity: None,
+            endpoints: EndpointAdvice::default(),
+        })
     }
 }

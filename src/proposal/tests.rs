@@ -89,7 +89,8 @@ fn every_line_has_a_reason() {
     spec:
       clusters:
         - name: east
-          # Contains the pod CIDRs of all 3 nodes, the default of k3s.
+          # Contains the IPv4 pod CIDRs of all 3 nodes, the default of k3s.
+          # The pods also have addresses in fd00:42::/48. They are left out, as no cluster here routes IPv6.
           # Put the `--cluster-cidr` of the cluster here if it is another range.
           podCIDRs: [10.42.0.0/16]
           # Kilo's `--subnet`: the network of `kilo.squat.ai/wireguard-ip` on all 3 nodes.

@@ -162,10 +162,19 @@ fn push_cluster(yaml: &mut String, proposal: &Proposal, cluster: &ProposedCluste
     } else {
         ""
     };
+    let family = match (cluster.pods.first(), cluster.unrouted_pods.is_empty()) {
+        (Some(range), false) => format!("{} ", range.cidr.family()),
+        _ => String::new(),
+    };
+    let unrouted = cluster.unrouted_pods.iter().map(|it| {
+        let (range, family) = (it.cidr, it.cidr.family());
+        format!("\nThe pods also have addresses in {range}. They are left out, as no cluster here routes {family}.")
+    });
     let of_pods = format!(
-        "Contains the pod CIDRs of {}{known}.{narrow}\n\
+        "Contains the {family}pod CIDRs of {}{known}.{narrow}{}\n\
          Put the `--cluster-cidr` of the cluster here if it is another range.",
-        text::list(counts)
+        text::list(counts),
+        unrouted.collect::<String>()
     );
     let (of_wireguard, wireguard) = wireguard(&cluster.wireguard);
     if proposal.existing.is_flat {
@@ -192,7 +201,9 @@ fn push_cluster(yaml: &mut String, proposal: &Proposal, cluster: &ProposedCluste
         );
     }
     let services = distribution.map(|it| it.services);
-    let hint = if proposal.existing.is_flat {
+    let hint = if !cluster.endpoints.is_reached() {
+        "No node has an endpoint, so none can carry a Service range to other clusters.".to_owned()
+    } else if proposal.existing.is_flat {
         let known = services.map_or_else(String::new, |it| format!(" ({it})"));
         format!(
             "Add the `--service-cidr`{known} to the list, if other clusters should reach the Services."

@@ -126,7 +126,7 @@ pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -
         home.check()?;
     }
     args.clusters.check()?;
-    let mut proposed = match proposed(args, files)? {
+    let mut proposed = match proposed(args, files, &home)? {
         Some(Proposed::Entries(entries)) => return Ok(entries.print(printer)?),
         Some(Proposed::Mesh(mesh)) => Some(*mesh),
         None => None,
@@ -166,7 +166,7 @@ pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -
 }
 
 /// Proposes a mesh, or more clusters of the one that is there, if clusters are given.
-fn proposed(args: &InitArgs, files: &FileOptions) -> CommandResult<Option<Proposed>> {
+fn proposed(args: &InitArgs, files: &FileOptions, home: &Home) -> CommandResult<Option<Proposed>> {
     if !args.clusters.are_given() {
         return Ok(None);
     }
@@ -174,7 +174,7 @@ fn proposed(args: &InitArgs, files: &FileOptions) -> CommandResult<Option<Propos
     let is_new = settings.mesh_files_if_any()?.is_empty()
         && !disk::is_there(&Roots::within(Path::new(".")), Path::new(MESH));
     if is_new {
-        let mesh = args.clusters.propose(&mut settings)?;
+        let mesh = args.clusters.propose(&mut settings, home)?;
         return Ok(Some(Proposed::Mesh(Box::new(mesh))));
     }
     if let Some(flag) = args.clusters.only_for_new() {

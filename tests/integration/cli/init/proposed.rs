@@ -300,6 +300,46 @@ fn every_example_can_be_proposed() {
     }
 }
 
+/// The name of the repository becomes a valid name of a mesh.
+#[test]
+fn the_mesh_is_named_after_the_repository() {
+    let folder = dumps([1, 3]);
+    fs::create_dir_all(folder.path("My_Shop.git/.git")).unwrap();
+    let from = ["--from=east=../east.json", "--from=west=../west.json"];
+    let run = folder.run(&[&["-C", "My_Shop.git", "init"], &from[..]].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_contains(&folder.read("My_Shop.git/mesh.yaml"), "  name: my-shop-git\n");
+}
+
+#[test]
+fn a_proposal_with_an_error_fails() {
+    let folder = dumps([1, 2]);
+    folder.write("snapshots/east.json", "{");
+    let run = folder.run(&FROM);
+    assert_contains(&run.stderr, "wrote mesh.yaml\nerror[invalid-snapshot]");
+    assert_eq!(run.code, 1);
+}
+
+/// No node behind NAT can carry the Service range, so the proposal does not advise to declare it.
+#[test]
+fn no_service_range_is_proposed_that_no_node_can_carry() {
+    let folder = dumps([1, 3]);
+    let mut west = dump(3);
+    for node in west["items"].as_array_mut().unwrap() {
+        node["status"]["addresses"] = json!([]);
+        node["metadata"]["annotations"].as_object_mut().unwrap().remove("kilo.squat.ai/endpoint");
+    }
+    folder.write("west.json", west.to_string());
+    let run = folder.run(&FROM);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let mesh = folder.read("mesh.yaml");
+    assert_eq!(mesh.matches("# serviceCIDR: ").count(), 1, "{mesh}");
+    assert_contains(
+        &mesh,
+        "      # No node has an endpoint, so none can carry a Service range to other clusters.\n",
+    );
+}
+
 #[test]
 fn files_that_exist_are_kept() {
     let folder = dumps([1, 2]);

@@ -1,6 +1,7 @@
 //! Clusters of which the nodes are known: `init` proposes their mesh.
 
 use std::collections::BTreeSet;
+#[cfg(feature = "snapshot")]
 use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
@@ -12,6 +13,7 @@ use clustermesh::proposal::{HandMadePeer, Proposal};
 use clustermesh::rules::{Finding, proposal};
 use clustermesh::snapshot::Snapshot;
 
+use super::home::Home;
 use super::mesh_addition::MeshAddition;
 use crate::commands::snapshot::{
     ClusterDump, ListedNodes, cluster_dump, dump_name, no_snapshot, read_dump,
@@ -57,7 +59,7 @@ pub(super) struct ClusterOptions {
     #[arg(long, value_name = "CONTEXT", conflicts_with_all = ["contexts", "from", "name", "peers"])]
     secrets_from: Option<String>,
 
-    /// Name of the proposed mesh [default: mesh], or of the mesh that gets the clusters
+    /// Name of the proposed mesh, or of the mesh that gets the clusters [default: name of the repository]
     #[arg(long, value_name = "MESH")]
     name: Option<MeshName>,
 
@@ -140,7 +142,11 @@ impl ClusterOptions {
     ///
     /// # Errors
     /// A cluster that cannot be read, or clusters that cannot be joined.
-    pub(super) fn propose(&self, settings: &mut Settings) -> CommandResult<ProposedMesh> {
+    pub(super) fn propose(
+        &self,
+        settings: &mut Settings,
+        home: &Home,
+    ) -> CommandResult<ProposedMesh> {
         #[cfg(feature = "snapshot")]
         if let Some(context) = &self.secrets_from {
             return self.take_over(context, settings);
@@ -151,7 +157,8 @@ impl ClusterOptions {
             return Err(anyhow!(problem).into());
         }
         let read = self.read(settings)?;
-        let name = self.name.clone().map_or_else(|| "mesh".parse(), Ok);
+        let name = self.name.clone().or_else(|| home.mesh_name());
+        let name = name.map_or_else(|| "mesh".parse(), Ok);
         let name = name.map_err(|error| anyhow!("--name: {error}"))?;
         let snapshots: Vec<Snapshot> = read.iter().map(|it| it.snapshot.clone()).collect();
         let peers = self.hand_made(&all)?;

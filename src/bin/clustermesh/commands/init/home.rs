@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::bail;
+use clustermesh::name::MeshName;
 
 use crate::disk;
 use crate::settings::WorkingRepository;
@@ -37,6 +38,18 @@ impl Home {
     /// Returns whether it is the root of the repository.
     pub(super) fn is_root(&self) -> bool {
         self.folders.is_empty()
+    }
+
+    /// Returns the name of the repository as the name of a mesh, as far as it can be one.
+    pub(super) fn mesh_name(&self) -> Option<MeshName> {
+        if self.root == Path::new("") {
+            return None;
+        }
+        let root = disk::canonical(&self.root);
+        let name = root.file_name()?.to_string_lossy().to_lowercase();
+        let words = name.split(|it: char| !it.is_ascii_alphanumeric());
+        let words: Vec<&str> = words.filter(|it| !it.is_empty()).collect();
+        words.join("-").parse().ok()
     }
 
     /// Refuses names that would need quotes in a template or a pattern of git.
