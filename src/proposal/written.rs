@@ -200,8 +200,14 @@ fn push_cluster(yaml: &mut String, proposal: &Proposal, cluster: &ProposedCluste
              # underlays: [{{ name: lan, cidrs: {cidrs} }}]\n"
         );
     }
-    let services = distribution.map(|it| it.services);
-    let hint = if !cluster.endpoints.is_reached() {
+    let hint = service_hint(proposal, cluster);
+    let _ = writeln!(yaml, "      # {hint}");
+}
+
+/// Returns the comment about the range of the Services, which no node reports.
+fn service_hint(proposal: &Proposal, cluster: &ProposedCluster) -> String {
+    let services = distribution(cluster).map(|it| it.services);
+    if !cluster.endpoints.is_reached() {
         "No node has an endpoint, so none can carry a Service range to other clusters.".to_owned()
     } else if proposal.existing.is_flat {
         let known = services.map_or_else(String::new, |it| format!(" ({it})"));
@@ -213,8 +219,7 @@ fn push_cluster(yaml: &mut String, proposal: &Proposal, cluster: &ProposedCluste
         format!(
             "`--service-cidr`, if other clusters should reach the Services:\n      # serviceCIDR: {services}"
         )
-    };
-    let _ = writeln!(yaml, "      # {hint}");
+    }
 }
 
 /// Returns the range of the WireGuard addresses, after its comment.

@@ -124,8 +124,8 @@ impl MeshRepository {
         let names = || text::quoted(self.meshes.iter().map(|it| &it.name));
         match options.mesh_name() {
             Some(name) => {
-                let named = self.meshes.iter().find(|it| it.name == *name);
-                named.ok_or_else(|| {
+                let chosen = self.meshes.iter().find(|it| it.name == *name);
+                chosen.ok_or_else(|| {
                     let name = Quoted(name.as_str());
                     anyhow!(
                         "--name: {name} is not a mesh of this repository, which has {}",

@@ -56,8 +56,8 @@ pub(super) fn next_for_added(
     kept: &[&str],
     first: &[String],
 ) -> anyhow::Result<String> {
-    let tools = [Gitops::Flux, Gitops::Argocd].into_iter();
-    let gitops = tools.filter(|it| has_outputs(*it)).last().unwrap_or(Gitops::None);
+    let mut tools = [Gitops::Argocd, Gitops::Flux].into_iter();
+    let gitops = tools.find(|it| has_outputs(*it)).unwrap_or(Gitops::None);
     let has_config = kept.contains(&CONFIG);
     let values = context! {
         added => text::listed(&addition.clusters),
