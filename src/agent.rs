@@ -12,4 +12,5 @@ pub mod route;
 pub mod refusal;
 pub mod unapplied;
 pub mod fabric;
+pub mod handshakes;
 pub mod inventory;

@@ -18,6 +18,7 @@ mod api;
 pub mod difference;
 pub mod dump;
 mod file;
+pub mod handshakes;
 pub mod listing;
 pub mod plugin;
 pub mod services;

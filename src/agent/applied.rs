@@ -19,6 +19,7 @@ use crate::net::Cidr;
 use crate::place::{Place, Pointer};
 
 mod added_field;
+mod change_time;
 mod dump;
 mod listing;
 

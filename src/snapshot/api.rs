@@ -7,6 +7,7 @@ use std::fmt;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::handshakes::{self, HandshakeKeys};
 use super::plugin::{ShownPlugin, kept_key};
 use super::{Address, AddressKind, Node};
 
@@ -16,8 +17,11 @@ const KILO: &str = "kilo.squat.ai/";
 /// The time of the agent's last heartbeat, in Unix seconds.
 const LAST_SEEN: &str = "kilo.squat.ai/last-seen";
 
+/// The endpoints at which the agent has had handshakes, by public key.
+const DISCOVERED_ENDPOINTS: &str = "kilo.squat.ai/discovered-endpoints";
+
 /// Annotations that change all the time and mean nothing to a mesh.
-const VOLATILE: [&str; 2] = [LAST_SEEN, "kilo.squat.ai/discovered-endpoints"];
+const VOLATILE: [&str; 2] = [LAST_SEEN, DISCOVERED_ENDPOINTS];
 
 /// The most nodes that one text is believed to list.
 const NODES: usize = 50_000;
@@ -90,6 +94,8 @@ pub(super) struct ListedNode {
     pub(super) node: Node,
     /// In Unix seconds, if its agent reports it.
     pub(super) last_seen: Option<i64>,
+    /// The keys with which its agent reports handshakes; none without a report that can be read.
+    pub(super) handshakes: Option<HandshakeKeys>,
 }
 
 impl NodeObject {
@@ -99,6 +105,7 @@ impl NodeObject {
         let mut annotations = metadata.annotations;
         // Kilo reads an invalid value as zero.
         let last_seen = annotations.get(LAST_SEEN).map(|text| text.parse().unwrap_or(0));
+        let handshakes = annotations.get(DISCOVERED_ENDPOINTS).and_then(|it| handshakes::keys(it));
         let pod_cidrs = self.spec.map(pod_cidrs).unwrap_or_default();
         let plugin = ShownPlugin::of(&annotations, &pod_cidrs);
         annotations.retain(|key, _| key.starts_with(KILO) && !VOLATILE.contains(&key.as_str()));
@@ -115,7 +122,7 @@ impl NodeObject {
             stale: false,
             uid: metadata.uid.unwrap_or_default(),
         };
-        Some(ListedNode { node, last_seen })
+        Some(ListedNode { node, last_seen, handshakes })
     }
 }
 

@@ -6,16 +6,22 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use super::api::{ListedNode, NodeObject};
+use super::handshakes::HandshakeKeys;
 use super::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 use crate::diagnostic::Quoted;
 use crate::name::ClusterName;
 use crate::string_map::StringMap;
+
+/// The most handshakes of the nodes of a cluster that are kept. Of further nodes, the reports are not read.
+const HANDSHAKES: usize = 1_000_000;
 
 /// Nodes that were listed, in the order in which they came.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
     nodes: Vec<ListedNode>,
     bytes: usize,
+    /// The number of reported handshakes.
+    handshakes: usize,
 }
 
 /// A node that Kilo no longer counts.
@@ -41,6 +47,16 @@ impl Heartbeats {
         Self { times: times.into_iter().collect(), now }
     }
 
+    /// Returns the time at which the list began.
+    pub fn listed_at(&self) -> i64 {
+        self.now
+    }
+
+    /// Returns the time at which the agent of a node was last seen, by its own clock.
+    pub fn seen_at(&self, node: &str) -> Option<i64> {
+        self.times.get(node).copied()
+    }
+
     /// Returns how long before the list the agent of a node was last seen, in seconds. Kilo reads a missing time as zero.
     pub fn lateness(&self, node: &str) -> i64 {
         self.now.saturating_sub(self.times.get(node).copied().unwrap_or_default())
@@ -57,6 +73,13 @@ impl Heartbeats {
         let others: Vec<&str> = names.filter(|it| !nodes.contains(it)).collect();
         let fresh = others.iter().filter(|it| self.is_fresh(it)).count();
         others.len() < 2 * fresh
+    }
+
+    /// Returns whether at least half of the agents were seen in the last minute. One silent node of two does not make the
+    /// clock doubtful.
+    pub fn agree_with_the_clock(&self) -> bool {
+        let fresh = self.times.keys().filter(|it| self.is_fresh(it)).count();
+        self.times.len() <= 2 * fresh
     }
 }
 
@@ -134,6 +157,12 @@ impl Listing {
         Heartbeats::new(times, now)
     }
 
+    /// Returns the keys with which agents report handshakes, by the names of their nodes.
+    pub fn handshakes(&self) -> BTreeMap<String, HandshakeKeys> {
+        let nodes = self.nodes.iter();
+        nodes.filter_map(|it| Some((it.node.name.clone(), it.handshakes.clone()?))).collect()
+    }
+
     /// Adds the nodes of a `NodeList`, or of a `List`.
     pub(super) fn add(&mut self, list: NodeObject) -> Result<(), PageError> {
         let is_node_list = list.kind.as_deref() == Some("NodeList");
@@ -154,8 +183,12 @@ impl Listing {
         Ok(())
     }
 
-    pub(super) fn add_node(&mut self, listed: ListedNode) {
+    pub(super) fn add_node(&mut self, mut listed: ListedNode) {
         self.bytes += size(&listed.node);
+        self.handshakes += listed.handshakes.as_ref().map_or(0, HandshakeKeys::len);
+        if HANDSHAKES < self.handshakes {
+            listed.handshakes = None;
+        }
         self.nodes.push(listed);
     }
 
@@ -183,7 +216,7 @@ impl Listing {
         let times: Vec<i64> = self.nodes.iter().filter_map(|it| it.last_seen).collect();
         let seen_at = seen_at(times, stale_after, now);
         let (mut nodes, mut stale) = (Vec::with_capacity(self.nodes.len()), Vec::new());
-        for ListedNode { mut node, last_seen } in self.nodes {
+        for ListedNode { mut node, last_seen, .. } in self.nodes {
             let behind =
                 last_seen.zip(seen_at).map_or(0, |(seen, newest)| newest.saturating_sub(seen));
             if stale_after < behind {

@@ -31,7 +31,7 @@ const MODULES: &[(&str, &str)] = &[
     // Gates
     ("document", "text place diagnostic"),
     ("mesh", "text name net wireguard granularity port selector place diagnostic schema document"),
-    ("snapshot", "text name net port place diagnostic string_map schema"),
+    ("snapshot", "text name net wireguard port place diagnostic string_map schema"),
     ("config", "text name place diagnostic schema document mesh"),
     ("policy", "text name place diagnostic schema document mesh"),
     ("expectations", "name net selector place diagnostic schema document mesh config"),

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use super::change_time::{ChangeTime, ManagedChanges};
 use super::{Applied, AppliedFile, Content, Other, Spot, What};
 use crate::kilo::peer::loose::LoosePeer;
 use crate::kilo::peer::{EXTERNAL_LABEL, MANAGER_LABEL, MESH_LABEL, SOURCE_LABEL};
@@ -54,6 +55,8 @@ pub struct PeerListing {
     ranges: usize,
     /// The number of objects, also of those without a valid name.
     count: usize,
+    /// The last change of a spec.
+    changed_at: ChangeTime,
 }
 
 /// The reason for which a text is not a page of Peers.
@@ -87,8 +90,8 @@ struct ListMetadata {
     more: Option<String>,
 }
 
-/// An object of a page: a Peer, or something that cannot be one.
-type ListedObject = Result<Applied, Other>;
+/// An object of a page: a Peer, or something that cannot be one, and the last change of its spec.
+type ListedObject = (Result<Applied, Other>, ChangeTime);
 
 #[derive(Deserialize)]
 struct Item {
@@ -101,7 +104,11 @@ struct Item {
 #[serde(rename_all = "camelCase")]
 struct ItemMetadata {
     name: String,
+    #[serde(default)]
+    creation_timestamp: ChangeTime,
     deletion_timestamp: Option<IgnoredAny>,
+    #[serde(default)]
+    managed_fields: ManagedChanges,
     #[serde(default)]
     labels: KnownFields,
 }
@@ -135,7 +142,7 @@ impl PeerListing {
             return Err(PeerPageError::Kind);
         }
         let count = self.count + page.items.len();
-        let peers = page.items.iter().filter_map(|it| it.as_ref().ok());
+        let peers = page.items.iter().filter_map(|it| it.0.as_ref().ok());
         let specs = peers.filter_map(|it| it.spec.as_ref().ok());
         let ranges = self.ranges + specs.map(|it| it.allowed_ips.len()).sum::<usize>();
         if PEERS < count {
@@ -145,7 +152,8 @@ impl PeerListing {
             return Err(PeerPageError::Ranges);
         }
         let pointer = Pointer::default().key("items");
-        for (index, item) in (self.count..).zip(page.items) {
+        for (index, (item, changed_at)) in (self.count..).zip(page.items) {
+            self.changed_at = self.changed_at.max(changed_at);
             let spot = Spot { document: 0, pointer: pointer.index(index) };
             match item {
                 Ok(peer) => self.content.peers.push(Applied { spot, ..peer }),
@@ -155,6 +163,12 @@ impl PeerListing {
         (self.count, self.ranges) = (count, ranges);
         let more = page.metadata.and_then(|it| it.more);
         Ok(more.filter(|token| !token.is_empty()))
+    }
+
+    /// Returns the time of the last change of a spec, in Unix seconds; none if the API server shows none. A deletion
+    /// leaves no time.
+    pub fn changed_at(&self) -> Option<i64> {
+        self.changed_at.0
     }
 
     /// Returns every text that a message may quote.
@@ -186,14 +200,16 @@ impl PeerListing {
 impl Item {
     fn listed(self) -> ListedObject {
         let spot = Spot::default();
-        let ItemMetadata { name, deletion_timestamp, labels } = self.metadata;
+        let metadata = self.metadata;
+        let changed_at = metadata.managed_fields.0.or(metadata.creation_timestamp);
+        let ItemMetadata { name, deletion_timestamp, labels, .. } = metadata;
         if !name::is_dns_subdomain(&name) {
             let what = What::Name(Some(name));
-            return Err(Other { spot, what });
+            return (Err(Other { spot, what }), changed_at);
         }
         let loose = LoosePeer { labels: &labels.0, spec: &self.spec.0 };
         let is_ending = deletion_timestamp.is_some();
-        Ok(Applied::new(spot, name, is_ending, loose))
+        (Ok(Applied::new(spot, name, is_ending, loose)), changed_at)
     }
 }
 
@@ -314,6 +330,31 @@ mod tests {
         let dump = json!({"kind": "PeerList", "items": items}).to_string();
         let dump = AppliedFile::of_dump(&source, &dump.as_str().into()).unwrap();
         assert_eq!(*listing.into_file(&source).content, *dump.content);
+    }
+
+    #[test]
+    fn the_last_change_is_that_of_a_spec() {
+        let changed_at = |peers: &Value| {
+            let mut listing = PeerListing::default();
+            listing.page(page(peers).as_bytes()).unwrap();
+            listing.changed_at()
+        };
+        let peer = |managed: &Value| json!({"metadata": {"name": "a", "creationTimestamp": "2026-03-01T00:00:00Z", "managedFields": managed}});
+        let of_spec = json!({"f:spec": {"f:publicKey": {}}, "f:metadata": {}});
+        let managed = json!([
+            {"time": "2026-03-01T00:01:00Z", "fieldsV1": of_spec},
+            {"time": "2026-03-01T00:00:30Z", "fieldsV1": of_spec},
+            {"time": "2026-03-01T00:09:00Z", "fieldsV1": {"f:metadata": {"f:spec": {}}}},
+            {"time": "2026-03-01T00:09:00Z"},
+            {"fieldsV1": of_spec},
+        ]);
+        let created = 1_772_323_200;
+        assert_eq!(changed_at(&json!([peer(&managed)])), Some(created + 60));
+        assert_eq!(changed_at(&json!([peer(&json!([]))])), Some(created));
+        assert_eq!(changed_at(&json!([peer(&Value::Null), peer(&managed)])), Some(created + 60));
+        let wrong = json!([{"time": "yesterday", "fieldsV1": of_spec}]);
+        assert_eq!(changed_at(&json!([peer(&wrong)])), Some(created));
+        assert_eq!(changed_at(&json!([{"metadata": {"name": "a"}}])), None);
     }
 
     #[test]
