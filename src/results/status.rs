@@ -19,9 +19,11 @@ use crate::schema::ExampleFile;
 mod notes;
 pub mod peers;
 pub mod state;
+pub mod tunnels;
 
 use notes::{COLUMNS, notes, row, success};
 use state::{ClusterStatus, Note};
+use tunnels::TunnelReport;
 
 /// The output of `clustermesh status --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
@@ -29,6 +31,9 @@ use state::{ClusterStatus, Note};
 pub struct StatusResult<'a> {
     /// The clusters, by name.
     clusters: &'a [ClusterStatus],
+    /// The tunnels between clusters as the agents report them; absent without `--tunnels`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tunnels: Option<&'a TunnelReport>,
     /// Problems of the mesh, the snapshots, the rendered tree and the connections, the most severe
     /// first.
     findings: Vec<WrittenFinding>,
@@ -46,12 +51,13 @@ impl<'a> StatusResult<'a> {
     /// Returns the states of clusters, with the findings about them.
     pub fn new(
         clusters: &'a [ClusterStatus],
+        tunnels: Option<&'a TunnelReport>,
         report: &'a Report<'a>,
         basis: String,
         is_success: bool,
     ) -> Self {
         let success = if is_success { success(clusters) } else { String::new() };
-        Self { clusters, findings: findings(report), basis, report, success }
+        Self { clusters, tunnels, findings: findings(report), basis, report, success }
     }
 
     /// Returns the table and, below it, the problems of each cluster.
@@ -76,6 +82,12 @@ impl<'a> StatusResult<'a> {
                     let help = width.hanging(4, &format!("help: {help}"));
                     let _ = writeln!(text, "    {help}");
                 }
+            }
+        }
+        if let Some(tunnels) = self.tunnels {
+            let _ = writeln!(text, "\n{}", tunnels::TITLE);
+            for line in tunnels.lines() {
+                let _ = writeln!(text, "  {}", width.hanging(4, &line));
             }
         }
         text + &self.success
@@ -108,6 +120,12 @@ impl<'a> StatusResult<'a> {
                 if let Some(help) = help {
                     let _ = writeln!(text, "  help: {}", code(&help));
                 }
+            }
+        }
+        if let Some(tunnels) = self.tunnels {
+            let _ = writeln!(text, "\n**{}**\n", tunnels::TITLE);
+            for line in tunnels.lines() {
+                let _ = writeln!(text, "- {}", code(&line));
             }
         }
         text.push_str(&self.success);

@@ -51,6 +51,7 @@ pub(crate) type ServiceNames = BTreeMap<ClusterName, BTreeSet<ServiceName>>;
 pub(crate) enum Wanted {
     Nodes,
     Peers,
+    NodesAndPeers,
     /// Both, and the guard.
     All,
     /// Those of these Services that it has.
@@ -63,7 +64,7 @@ impl Wanted {
         match self {
             Self::Nodes => "node list",
             Self::Peers => "Peers",
-            Self::All => "nodes and the Peers",
+            Self::NodesAndPeers | Self::All => "nodes and the Peers",
             Self::Services(_) => "Services",
         }
     }
@@ -274,23 +275,25 @@ async fn list(
 ) -> Result<ClusterAnswer, Fault> {
     let listed_at = clock::now();
     let (listing, pages) = match wanted {
-        Wanted::Nodes | Wanted::All => objects::nodes(&connection).await?,
+        Wanted::Nodes | Wanted::NodesAndPeers | Wanted::All => objects::nodes(&connection).await?,
         Wanted::Peers | Wanted::Services(_) => <(Listing, usize)>::default(),
     };
     let peers = match wanted {
-        Wanted::Peers | Wanted::All => objects::peers(&connection).await?,
+        Wanted::Peers | Wanted::NodesAndPeers | Wanted::All => objects::peers(&connection).await?,
         Wanted::Nodes | Wanted::Services(_) => PeerList::default(),
     };
     let guard = match wanted {
         Wanted::All => objects::guard(&connection).await,
-        Wanted::Nodes | Wanted::Peers | Wanted::Services(_) => Ok(Vec::new()),
+        Wanted::Nodes | Wanted::Peers | Wanted::NodesAndPeers | Wanted::Services(_) => {
+            Ok(Vec::new())
+        }
     };
     let services = match wanted {
         Wanted::Services(names) => match names.get(cluster) {
             Some(names) => objects::services(&connection, cluster, names).await?,
             None => FoundServices::new(),
         },
-        Wanted::Nodes | Wanted::Peers | Wanted::All => FoundServices::new(),
+        Wanted::Nodes | Wanted::Peers | Wanted::NodesAndPeers | Wanted::All => FoundServices::new(),
     };
     Ok(ClusterAnswer {
         listing,

@@ -134,6 +134,11 @@ pub(crate) struct PeerList {
 }
 
 impl PeerList {
+    /// Returns when the spec of any Peer was last changed, in Unix seconds, if the server shows it.
+    pub(crate) fn changed_at(&self) -> Option<i64> {
+        self.listing.as_ref()?.changed_at()
+    }
+
     /// Returns the Peers as a file; none without a CRD.
     ///
     /// # Errors

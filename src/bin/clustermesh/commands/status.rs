@@ -14,6 +14,7 @@ use clustermesh::results::status::peers::{ComparedPeers, RenderedFolder};
 use clustermesh::results::status::state::{
     ClusterState, ClusterStatus, GuardStatus, NodeCounts, UnreadCluster,
 };
+use clustermesh::results::status::tunnels::TunnelReport;
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, reach};
 use clustermesh::text::count;
@@ -26,14 +27,16 @@ use crate::failure::CommandResult;
 use crate::git::GitRepository;
 use crate::inputs::Inputs;
 use crate::output::{Printer, TableFormat};
-use crate::reach::{Addressed, ReachOptions};
+use crate::reach::{Addressed, Contact, ReachOptions};
 use crate::settings::FileOptions;
 use crate::threshold::FailOn;
 use crate::{Outcome, clock, cluster_peers, input_file};
 
 mod guard;
+mod tunnels;
 
 use guard::GuardComparison;
+use tunnels::{TunnelOptions, TunnelReading};
 
 /// The pause before clusters are read again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -58,9 +61,12 @@ pub(crate) struct StatusArgs {
     /// Wait until the rendered Peers are applied, at most this long, such as 90s
     ///
     /// The last attempt may exceed this time by one `--timeout`. A cluster that refuses the login or a
-    /// request is not read again.
+    /// request is not read again. With `--tunnels`, it also waits until every tunnel has had a handshake.
     #[arg(long, value_name = "DURATION", value_parser = clock::duration)]
     wait: Option<Duration>,
+
+    #[command(flatten)]
+    tunnels: TunnelOptions,
 
     #[command(flatten)]
     reach: ReachOptions,
@@ -70,6 +76,7 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh status
   clustermesh status east --wait 5m           after a push: wait until GitOps has applied it
+  clustermesh status --tunnels                list which tunnels have come up
   clustermesh status --output json | jq '.clusters[] | select(.peers.foreign != [])'
   clustermesh rbac --peers | kubectl --context east apply -f -";
 
@@ -82,7 +89,14 @@ pub(crate) fn run(args: &StatusArgs, files: &FileOptions, printer: &mut Printer)
     let (mut inputs, mut findings, rendered) = gathered?;
     args.reach.settle(&mut inputs.settings);
     let clusters = clusters(args, &inputs)?;
-    let states = states(args, &clusters, &inputs, &rendered)?;
+    let started = Instant::now();
+    let asked: BTreeSet<&ClusterName> = clusters.iter().collect();
+    let addressed = Addressed { read: &asked, nameable: &asked };
+    let mut contact = args.reach.contact(addressed, &inputs.settings, &inputs.meshes)?;
+    let states = states(args, &mut contact, started, &clusters, &inputs, &rendered)?;
+    let readable = states.iter().filter(|it| it.is_readable()).map(|it| &it.cluster);
+    let reading = TunnelReading { args, inputs: &inputs, rendered: &rendered, started };
+    let tunnels = reading.reports(&readable.collect(), &mut contact, printer)?;
     let is_about = |it: &&Finding| {
         let mut asked = clusters.iter().map(ClusterName::as_str);
         let cluster = it.cluster.as_deref();
@@ -92,7 +106,8 @@ pub(crate) fn run(args: &StatusArgs, files: &FileOptions, printer: &mut Printer)
     findings.extend(states.iter().flat_map(|it| it.findings.clone()));
     let findings = inputs.settings.in_force(findings);
     let failed = if states.iter().all(ClusterStatus::is_readable) {
-        Outcome::findings_if(!states.iter().all(ClusterStatus::is_clean))
+        let is_clean = states.iter().all(ClusterStatus::is_clean);
+        Outcome::findings_if(!is_clean || tunnels.as_ref().is_some_and(TunnelReport::has_missing))
     } else {
         Outcome::Unreadable
     };
@@ -103,7 +118,10 @@ pub(crate) fn run(args: &StatusArgs, files: &FileOptions, printer: &mut Printer)
         TableFormat::Human => basis(&inputs, states.len()),
         TableFormat::Json | TableFormat::Markdown => String::new(),
     };
-    printer.finish(&StatusResult::new(&states, &report, basis, is_success), args.output)?;
+    printer.finish(
+        &StatusResult::new(&states, tunnels.as_ref(), &report, basis, is_success),
+        args.output,
+    )?;
     if args.output == TableFormat::Human && !findings.is_empty() {
         printer.findings(&inputs.files, &findings);
         printer.counts(&findings, None);
@@ -124,14 +142,12 @@ fn basis(inputs: &Inputs, clusters: usize) -> String {
 /// Reads clusters, with `--wait` until they have what is rendered or cannot get there.
 fn states(
     args: &StatusArgs,
+    contact: &mut Contact,
+    started: Instant,
     clusters: &[ClusterName],
     inputs: &Inputs,
     rendered: &ClusterPeers,
 ) -> CommandResult<Vec<ClusterStatus>> {
-    let asked: BTreeSet<&ClusterName> = clusters.iter().collect();
-    let addressed = Addressed { read: &asked, nameable: &asked };
-    let mut contact = args.reach.contact(addressed, &inputs.settings, &inputs.meshes)?;
-    let started = Instant::now();
     let left = |wait: Duration| wait.saturating_sub(started.elapsed());
     let mut pending: BTreeSet<ClusterName> = clusters.iter().cloned().collect();
     let mut states: BTreeMap<ClusterName, ClusterStatus> = BTreeMap::new();

@@ -24,6 +24,7 @@ mod several;
 mod status;
 #[cfg(target_os = "linux")]
 mod threads;
+mod tunnels;
 mod waiting;
 
 /// A mesh of `east`, which is looked at, and `north` and `west`, which answer as they should.
