@@ -18,7 +18,7 @@ use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 use crate::checked_plan::OutputCheck;
 use crate::cluster_peers::{DumpedPeers, Dumps};
 use crate::failure::{CommandFailure, CommandResult};
-use crate::inputs;
+use crate::inputs::{self, Inputs};
 use crate::output::{Printer, TableFormat};
 use crate::settings::{FileOptions, Settings};
 use crate::threshold::FailOn;
@@ -121,7 +121,7 @@ pub(crate) fn run(
     of_inputs.extend(unread);
     printer.finish(&result, args.output)?;
     printer.findings(&inputs.files, &of_inputs);
-    remind(printer, findings);
+    remind(printer, &inputs, findings, &args.with);
     let threshold = args.fail_on.threshold();
     let shown = findings.iter().filter(|it| {
         let is_asked = it.cluster.as_deref().is_none_or(is_asked);
@@ -170,10 +170,16 @@ fn check_targets(named: &[String], plan: &Plan) -> anyhow::Result<()> {
     }
 }
 
-/// Prints that there is more than this output shows.
-fn remind(printer: &mut Printer, findings: &[Finding]) {
+/// Prints that there is more than this output shows. No other command knows the values that are assumed, so the errors with
+/// them are printed.
+fn remind(printer: &mut Printer, inputs: &Inputs, findings: &[Finding], assumed: &[AssumedValue]) {
     let errors = findings.iter().filter(|it| it.severity == Severity::Error);
-    let others = errors.filter(|it| !capacity::is_about(it.rule)).count();
+    let others: Vec<Finding> = errors.filter(|it| !capacity::is_about(it.rule)).cloned().collect();
+    if !assumed.is_empty() {
+        printer.findings(&inputs.files, &others);
+        return;
+    }
+    let others = others.len();
     if 0 < others {
         let what = if others == 1 { "an error" } else { "errors" };
         printer.note(&format!(
