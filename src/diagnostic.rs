@@ -121,6 +121,20 @@ impl FindingCause {
     pub(crate) fn of(rule: &'static Rule, cluster: &impl ToString) -> Self {
         Self { rule, cluster: Some(cluster.to_string()), node: None }
     }
+
+    /// Returns the reported finding that it means, if there is one: itself, or if it is about all nodes of a cluster, the
+    /// first finding of its rule about one of them.
+    pub(crate) fn reported_in<'r>(
+        self,
+        reported: impl IntoIterator<Item = &'r Self> + Clone,
+    ) -> Option<Self> {
+        if reported.clone().into_iter().any(|it| *it == self) {
+            return Some(self);
+        }
+        let is_of_node = |it: &&Self| it.rule == self.rule && it.cluster == self.cluster;
+        let of_node = reported.into_iter().find(is_of_node).filter(|_| self.node.is_none());
+        of_node.cloned()
+    }
 }
 
 /// Sorts findings into the order in which all commands list them: the most severe first, and else

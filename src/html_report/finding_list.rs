@@ -86,6 +86,12 @@ type FirstFinding<'d> = (Option<String>, &'d WrittenFinding);
 /// Findings with those that follow from them.
 type RootFinding<'d> = (&'d WrittenFinding, Vec<&'d WrittenFinding>);
 
+/// Returns the severity of the most severe of a finding and those that follow from it.
+fn severity((finding, consequences): &RootFinding) -> Severity {
+    let consequences = consequences.iter().map(|it| it.finding.severity);
+    consequences.fold(finding.finding.severity, Severity::max)
+}
+
 /// Returns whether a finding is the refusal of a guard.
 fn is_of_guard(finding: &Finding) -> bool {
     GUARDS.contains(&finding.rule)
@@ -108,7 +114,7 @@ impl<'d> FindingList<'d> {
         let mut entries: Vec<RootFinding> = entries
             .map(|it| (*it.finding, it.consequences.into_iter().copied().collect()))
             .collect();
-        entries.sort_by_key(|it| Reverse(it.0.finding.severity));
+        entries.sort_by_key(|it| Reverse(severity(it)));
         let first = first(results, &entries);
         let more = entries.len().saturating_sub(SHOWN);
         entries.truncate(SHOWN);
@@ -121,9 +127,11 @@ impl<'d> FindingList<'d> {
                 |(severity, sign)| FindingGroup { severity, sign, count: 0, bundles: Vec::new() },
             );
         let numbered: Vec<(usize, RootFinding)> = (1..).zip(entries).collect();
-        let key = |(_, (it, _)): &(usize, RootFinding<'d>)| (it.finding.rule, &it.finding.cluster);
+        let key = |(_, it): &(usize, RootFinding<'d>)| {
+            (it.0.finding.rule, &it.0.finding.cluster, severity(it))
+        };
         for bundle in numbered.chunk_by(|left, right| key(left) == key(right)) {
-            let severity = bundle.first().map(|it| it.1.0.finding.severity);
+            let severity = bundle.first().map(|it| severity(&it.1));
             if let Some(group) = groups.iter_mut().find(|it| Some(it.severity) == severity) {
                 group.count += bundle.len();
                 group.bundles.push(FindingBundle::new(bundle));

@@ -1,9 +1,12 @@
 //! Overlaps: ranges of one mesh that share addresses.
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::net::{self, Cidr};
+use crate::place::Place;
+use crate::text::{NAMED, listed};
 
 use super::Range;
 use super::entry::Draft;
@@ -24,7 +27,7 @@ struct OverlapClaim<'a> {
     range: &'a Range,
 }
 
-/// Returns all pairs of a mesh's ranges that share addresses, those of one cluster included. Two clusters that
+/// Returns findings about all pairs of a mesh's ranges that share addresses, those of one cluster included. Two clusters that
 /// keep Kilo's subnets to themselves may have the same one.
 pub(super) fn within(drafts: &[Draft]) -> Vec<Finding> {
     let mut seen: BTreeMap<(Cidr, bool), usize> = BTreeMap::new();
@@ -43,12 +46,54 @@ pub(super) fn within(drafts: &[Draft]) -> Vec<Finding> {
         let claim = claims.get(claim);
         claim.is_some_and(|it| it.whose.keeps(it.range))
     };
-    net::overlaps(&cidrs, MAX_REPORTED, is_kept)
+    let pairs = net::overlaps(&cidrs, MAX_REPORTED, is_kept);
+    let pairs: Vec<[&OverlapClaim; 2]> = pairs
         .into_iter()
-        .filter_map(|(first, second)| {
-            Some(overlap_finding(claims.get(second)?, claims.get(first)?))
-        })
-        .collect()
+        .filter_map(|(first, second)| Some([claims.get(first)?, claims.get(second)?]))
+        .collect();
+    // A range that contains several others was probably declared too wide, which is one mistake.
+    let mut inner_of: BTreeMap<&Place, Vec<&OverlapClaim>> = BTreeMap::new();
+    for [outer, inner] in pairs.iter().filter_map(contained) {
+        inner_of.entry(&outer.range.place).or_default().push(inner);
+    }
+    let mut findings = Vec::new();
+    for pair in &pairs {
+        let [earlier, later] = pair;
+        let outer = contained(pair).map(|it| it[0]);
+        let several = outer.and_then(|it| Some((it, inner_of.get_mut(&it.range.place)?)));
+        match several {
+            // The first of its pairs reports all of them.
+            Some((outer, inner)) if inner.len() != 1 => {
+                let inner = mem::take(inner);
+                findings.extend((!inner.is_empty()).then(|| too_wide(outer, &inner)));
+            }
+            _ => findings.push(overlap_finding(later, earlier)),
+        }
+    }
+    findings
+}
+
+/// Returns the range of two that contains the other one, and that one.
+fn contained<'c>(pair: &[&'c OverlapClaim<'c>; 2]) -> Option<[&'c OverlapClaim<'c>; 2]> {
+    let [one, other] = *pair;
+    let is_first = one.range.cidr.contains(other.range.cidr);
+    let [outer, inner] = if is_first { [one, other] } else { [other, one] };
+    (outer.range.cidr != inner.range.cidr).then_some([outer, inner])
+}
+
+/// Reports a range that contains several others.
+fn too_wide(outer: &OverlapClaim, inner: &[&OverlapClaim]) -> Finding {
+    let cidr = outer.range.cidr;
+    let named = |it: &&OverlapClaim| format!("{} of {}", it.range.cidr, Quoted(&it.whose.text));
+    let ranges = listed(inner.iter().map(named));
+    let message = format!("{cidr} overlaps {} other ranges: {ranges}", inner.len());
+    let others = inner.iter().take(NAMED);
+    Finding::on_named(&mistake::OVERLAPPING_RANGES, &outer.whose.text, message)
+        .at(outer.range.place.clone(), "contains the others")
+        .at_each(
+            others.map(|it| (it.range.place.clone(), format!("of {}", Quoted(&it.whose.text)))),
+        )
+        .help(format!("narrow {cidr} to the addresses that {} uses", Quoted(&outer.whose.text)))
 }
 
 fn overlap_finding(later: &OverlapClaim, earlier: &OverlapClaim) -> Finding {
@@ -153,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pair_is_reported() {
+    fn every_pair_is_reported_and_a_range_that_is_too_wide_once() {
         insta::assert_snapshot!(report("
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
@@ -163,14 +208,11 @@ spec:
     - { name: a, podCIDRs: [10.0.0.0/8, 11.0.0.0/16], wireguardCIDR: 11.0.0.0/16 }
     - { name: b, allowedNetworks: [10.4.0.0/16, 10.4.2.0/24] }
 "), @"
-        error[overlapping-ranges]: 10.4.0.0/16 of `b` overlaps 10.0.0.0/8 of `a`
+        error[overlapping-ranges]: 10.0.0.0/8 overlaps 2 other ranges: 10.4.0.0/16 of `b`, 10.4.2.0/24 of `b`
+          7:29 | 10.0.0.0/8 | contains the others
           8:36 | 10.4.0.0/16 | of `b`
-          7:29 | 10.0.0.0/8 | of `a`
-          help: narrow the range that is declared too wide; clusters whose nodes use the same pod CIDR cannot be joined: create one of them again with another `--cluster-cidr`
-        error[overlapping-ranges]: 10.4.2.0/24 of `b` overlaps 10.0.0.0/8 of `a`
           8:49 | 10.4.2.0/24 | of `b`
-          7:29 | 10.0.0.0/8 | of `a`
-          help: narrow the range that is declared too wide; clusters whose nodes use the same pod CIDR cannot be joined: create one of them again with another `--cluster-cidr`
+          help: narrow 10.0.0.0/8 to the addresses that `a` uses
         error[overlapping-ranges]: duplicate range 11.0.0.0/16 of `a`
           7:70 | 11.0.0.0/16 | of `a`
           7:41 | 11.0.0.0/16 | of `a`

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::source_texts::SourceTexts;
-use crate::diagnostic::{Finding, FindingCause};
+use crate::diagnostic::{Finding, FindingCause, Subject};
 use crate::report::width::Width;
 
 pub mod concise;
@@ -45,8 +45,12 @@ impl<'a> Report<'a> {
         let known: BTreeSet<FindingCause> =
             findings.iter().filter(|_| !causes.is_empty()).map(Finding::as_cause).collect();
         let findings = findings.iter().cloned().map(|finding| Finding {
-            // A cause that the config ignores explains nothing.
-            cause: finding.cause.clone().filter(|it| known.contains(it)),
+            // A cause that is not reported explains nothing, unless another command reports it: a path fails because of
+            // what only `validate` looks at.
+            cause: finding.cause.clone().filter(|it| {
+                let is_of_proof = finding.rule.subject == Subject::Proof;
+                known.contains(it) || is_of_proof && it.rule.subject == Subject::Plan
+            }),
             ..finding.harmless()
         });
         Self { files, findings: findings.collect() }

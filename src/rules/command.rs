@@ -9,8 +9,8 @@ use crate::kilo::node::annotation;
 use crate::name::{ClusterName, is_dns_subdomain};
 use crate::snapshot::Node;
 
-/// The verbs of the commands that change a cluster.
-const VERBS: [&str; 3] = ["annotate", "label", "delete"];
+/// The verbs of the commands that change a cluster or look at a node.
+const VERBS: [&str; 4] = ["annotate", "label", "delete", "get node"];
 
 /// Returns the command that gives a node an endpoint.
 pub(super) fn annotate_endpoint(node: &str) -> String {

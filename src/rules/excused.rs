@@ -74,7 +74,7 @@ fn is_minority(count: usize, all: usize) -> bool {
 }
 
 /// Returns the ranges of a node with a Peer.
-fn given<'f>(
+pub(super) fn given<'f>(
     fleet: &'f Fleet<'f>,
     cluster: &'f ClusterName,
     leader: &'f NodeName,

@@ -1,11 +1,13 @@
-//! Folding: many nodes of a cluster with one problem and one remedy are one finding.
+//! Folding: many nodes of a cluster with one problem and one remedy are one finding, and so are all nodes whose problem
+//! causes another finding about their cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::clusters::INVALID_KUBECONFIG;
 use super::command::command_name;
 use super::{Finding, bare};
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
-use crate::text::{NAMED, listed};
+use crate::text::{NAMED, count, listed};
 
 /// The number of nodes with the same problem that still have a finding each.
 const APART: usize = 4;
@@ -20,13 +22,20 @@ type FoldKind<'a> = (&'static str, Severity, &'a str, &'a str, Option<String>);
 /// Puts findings together that are about nodes of one cluster and differ only in the node and its value.
 /// Every node keeps its place. A consequence of another finding is listed with that one instead.
 pub(super) fn folded(findings: Vec<Finding>) -> Vec<Finding> {
+    let findings = with_one_kubeconfig(findings);
     let mut alike: BTreeMap<FoldKind, Vec<usize>> = BTreeMap::new();
     for (index, finding) in findings.iter().enumerate() {
         if let Some(kind) = kind(finding) {
             alike.entry(kind).or_default().push(index);
         }
     }
-    let many = alike.into_values().filter(|it| APART < it.len());
+    let causes: BTreeSet<&FindingCause> =
+        findings.iter().filter_map(|it| it.cause.as_ref()).filter(|it| it.node.is_none()).collect();
+    let is_cause = |of: &Finding| causes.contains(&FindingCause { node: None, ..of.as_cause() });
+    let many = alike.into_values().filter(|all| {
+        let is_cause = || all.iter().any(|it| findings.get(*it).is_some_and(is_cause));
+        APART < all.len() || 1 < all.len() && is_cause()
+    });
     let first_of: BTreeMap<usize, usize> = many
         .flat_map(|all| {
             let first = all.first().copied().unwrap_or_default();
@@ -48,13 +57,41 @@ pub(super) fn folded(findings: Vec<Finding>) -> Vec<Finding> {
         causes.extend(slot.iter().map(|it| (it.as_cause(), finding.as_cause())));
         folded.push(finding);
     }
-    for finding in &mut folded {
-        let cause = finding.cause.as_ref().and_then(|it| causes.get(it));
-        if let Some(cause) = cause {
-            finding.cause = Some(cause.clone());
+    let reported: Vec<FindingCause> = folded.iter().map(Finding::as_cause).collect();
+    for cause in folded.iter_mut().filter_map(|it| it.cause.as_mut()) {
+        let named = causes.get(cause).unwrap_or(cause).clone();
+        if let Some(named) = named.reported_in(&reported) {
+            *cause = named;
         }
     }
     folded
+}
+
+/// Puts findings about one kubeconfig together, which is missing or wrong for all clusters that are read with it.
+fn with_one_kubeconfig(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut clusters: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for finding in findings.iter().filter(|it| it.rule == &INVALID_KUBECONFIG) {
+        let of_message = clusters.entry(finding.message.to_string()).or_default();
+        of_message.extend(finding.cluster.clone());
+    }
+    clusters.retain(|_, it| 1 < it.len());
+    let mut reported = BTreeSet::new();
+    let folded = findings.into_iter().filter_map(|finding| {
+        let message = finding.message.to_string();
+        let Some(clusters) = clusters.get(&message).filter(|_| finding.rule == &INVALID_KUBECONFIG)
+        else {
+            return Some(finding);
+        };
+        let counted = count(clusters.len(), "cluster");
+        let of_all = format!("{counted} ({}) {message}", listed(clusters)).into();
+        reported.insert(message).then_some(Finding {
+            cluster: None,
+            group: String::new(),
+            message: of_all,
+            ..finding
+        })
+    });
+    folded.collect()
 }
 
 fn kind(finding: &Finding) -> Option<FoldKind<'_>> {
@@ -75,7 +112,7 @@ fn commanded(help: &str, from: &str, to: &str) -> String {
 
 /// Returns one finding for several of one kind.
 fn together(findings: &[Finding]) -> Option<Finding> {
-    let first = findings.first().filter(|_| APART < findings.len())?;
+    let first = findings.first().filter(|_| 1 < findings.len())?;
     let nodes = || findings.iter().filter_map(|it| it.node.as_deref());
     let names: Vec<String> = findings.iter().filter_map(named).collect();
     let what = first.what();

@@ -6,7 +6,7 @@ use super::folding::folded;
 use super::registry::all;
 use super::{Rule, Subject, config, find};
 use crate::config::{Config, Date, Ignore, RuleLevel};
-use crate::diagnostic::{Finding, Quoted, Severity, gravest_first, mistake};
+use crate::diagnostic::{Finding, FindingCause, Quoted, Severity, gravest_first, mistake};
 use crate::document::nearest;
 use crate::name::ClusterName;
 use crate::place::Place;
@@ -80,11 +80,18 @@ impl Levels {
                 if finding.is_final {
                     return Some(finding);
                 }
-                if Scope::of_finding(&finding).any(|it| ignored.contains(&it)) {
+                let is_ignored =
+                    |it: &FindingCause| Scope::of_subject(it).any(|it| ignored.contains(&it));
+                let level = |rule| self.level(rule).filter(|it| is_in_force(it.until));
+                let is_off = |rule| level(rule).is_some_and(|it| it.level.severity().is_none());
+                if is_ignored(&finding.as_cause()) {
                     return None;
                 }
-                let level = self.level(finding.rule);
-                match level.filter(|it| is_in_force(it.until)) {
+                // A cause that is not reported swallows nothing.
+                finding
+                    .cause
+                    .take_if(|it| !it.rule.is_final() && (is_ignored(it) || is_off(it.rule)));
+                match level(finding.rule) {
                     Some(level) => finding.severity = level.level.severity()?,
                     // The nodes of one cluster must not stop the others.
                     None if finding.is_of_nodes && purpose == Purpose::Render => {
@@ -119,7 +126,8 @@ impl Levels {
     /// where that is done.
     pub fn unused(&self, findings: &[Finding], today: Date) -> Vec<Finding> {
         let elsewhere = [Subject::Snapshots, Subject::Proof];
-        let found: BTreeSet<Scope> = findings.iter().flat_map(Scope::of_finding).collect();
+        let found: Vec<FindingCause> = findings.iter().map(Finding::as_cause).collect();
+        let found: BTreeSet<Scope> = found.iter().flat_map(Scope::of_subject).collect();
         let unused = self.ignores.iter().filter(|entry| {
             let (rules, ignore) = entry;
             let is_of_mesh = rules.iter().any(|rule| !elsewhere.contains(&rule.subject));
@@ -164,7 +172,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns every scope that a finding is in.
-    fn of_finding(finding: &'a Finding) -> impl Iterator<Item = Self> {
+    fn of_subject(finding: &'a FindingCause) -> impl Iterator<Item = Self> {
         let nodes = [None, finding.node.as_deref()];
         let clusters = [None, finding.cluster.as_deref()].into_iter();
         clusters

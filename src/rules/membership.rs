@@ -27,8 +27,9 @@ mod silent;
 
 use contradiction::contradiction;
 pub use contradiction::granularity_advice;
+pub(super) use excluded::excluded;
+use excluded::overlap;
 pub(super) use excluded::rule_of;
-use excluded::{excluded, overlap};
 use reasons::foreign;
 pub use reasons::words;
 pub(super) use silent::silent;
@@ -148,7 +149,7 @@ fn is_new(member: &Member, excluded: &ExcludedNode) -> bool {
         && member.node(&excluded.node).is_some_and(|it| !has_run(it))
 }
 
-fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
+pub(super) fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
     let range = bare(&withheld.range);
     let (rule, why) = match &withheld.reason {
         WithheldReason::Invalid(error) => (&UNUSED_POD_CIDR, foreign(error)),

@@ -12,7 +12,7 @@ use crate::diagnostic::mistake::{
     BEYOND_CEILING, DROPPED_LABEL, DUPLICATE_SNAPSHOT, FOREIGN_SNAPSHOT, INVALID_SNAPSHOT,
     MISSING_SNAPSHOT, NO_MESH, UNUSED_SNAPSHOT,
 };
-use crate::diagnostic::{Finding, Quoted, Quotes, Rule, escaped, mistake};
+use crate::diagnostic::{Finding, FindingCause, Quoted, Quotes, Rule, escaped, mistake};
 use crate::document::nearest;
 use crate::fleet::MissingSnapshot;
 use crate::granularity::Granularity;
@@ -66,6 +66,22 @@ pub fn missing_snapshot(
                 shell_word(file)
             ));
     }
+    // The only snapshot that no mesh names may be that of the cluster under its old name.
+    let renamed = || match unnamed {
+        [old] if old.parse::<ClusterName>().is_ok() => {
+            let folder = file.strip_suffix(&format!("{cluster}.json"))?;
+            let [from, to] =
+                [old.as_str(), cluster.as_str()].map(|it| format!("{folder}{it}.json"));
+            Some(format!(
+                "if `{old}` was renamed to `{cluster}`, run `git mv {} {}` and write `\"cluster\": \"{cluster}\"` in that \
+                 file; otherwise ",
+                shell_word(&from),
+                shell_word(&to)
+            ))
+        }
+        _ => None,
+    };
+    let meant = meant.or_else(renamed);
     let help = format!(
         "{}run `clustermesh snapshot {cluster}`, or `clustermesh snapshot {cluster} --from FILE` with the output of \
          `kubectl get nodes -o json`",
@@ -199,7 +215,11 @@ pub fn stray(
             (whole.key("cluster"), Quotes::File)
         }
     };
-    let finding = Finding::new(stray_rule(stray, own), message).at(place, "");
+    // The cluster has probably another name in the mesh now.
+    let is_renamed = matches!(stray, Stray::Unnamed(_)) && lacking.len() == 1;
+    let cause =
+        is_renamed.then_some(FindingCause { rule: &MISSING_SNAPSHOT, cluster: None, node: None });
+    let finding = Finding::new(stray_rule(stray, own), message).at(place, "").with_cause(cause);
     finding.help(help).quoting(quotes)
 }
 

@@ -10,7 +10,7 @@ use super::identity::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
 use super::kilo::UNROUTABLE_FAMILY;
 use super::ranges::{RANGELESS_PEER, UNACCEPTED_RANGE};
 use super::{Finding, Rule};
-use crate::diagnostic::{Message, Quoted};
+use crate::diagnostic::{FindingCause, Message, Quoted};
 use crate::fleet::Fleet;
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
@@ -34,6 +34,9 @@ struct AlikeWithheld<'p> {
     targets: Vec<&'p ClusterName>,
 }
 
+/// The rules by which something is withheld only because other rules withhold the rest.
+const CONSEQUENCES: [&Rule; 2] = [&RANGELESS_PEER, &NO_ANCHOR];
+
 /// A finding and its targets.
 type FindingOfTargets<'p> = (Finding, Vec<&'p ClusterName>);
 
@@ -46,12 +49,23 @@ pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
         let entry = by_message.entry(key).or_insert_with(|| (finding, Vec::new()));
         entry.1.extend(targets);
     }
+    let no_initiator_of: BTreeSet<FindingCause> = by_message
+        .values()
+        .filter(|it| it.0.rule == &NO_INITIATOR)
+        .map(|it| it.0.as_cause())
+        .collect();
     by_message
         .into_values()
         .map(|(mut finding, mut targets)| {
             targets.sort();
             let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
             finding.message = format!("{} {}", finding.message, within(&targets)).into();
+            // No node that could carry a range can be dialled.
+            let undialled = finding.as_cause();
+            let undialled = FindingCause { rule: &NO_INITIATOR, ..undialled };
+            if finding.rule == &NO_ANCHOR && no_initiator_of.contains(&undialled) {
+                finding.cause = Some(undialled);
+            }
             finding
         })
         .collect()
@@ -101,12 +115,22 @@ pub(super) fn rule_of(withheld: &Withheld) -> &'static Rule {
 /// Lists the rules by which something is withheld. That no range is left follows from the others.
 pub(super) fn rules_of<'p>(withheld: impl Iterator<Item = &'p Withheld>) -> String {
     let rules: BTreeSet<&Rule> = withheld.filter(|it| it.reason.withholds()).map(rule_of).collect();
-    let causes = || rules.iter().filter(|it| **it != &RANGELESS_PEER);
+    let causes = || rules.iter().filter(|it| !CONSEQUENCES.contains(it));
     let shown = if causes().next().is_some() { causes().copied().collect() } else { rules.clone() };
     text::list(shown.iter().map(|it| it.name()))
 }
 
-fn finding(withheld: &Withheld) -> Finding {
+/// Returns the finding about something that is withheld, if one rule withholds all of it.
+pub(super) fn cause_of<'p>(withheld: impl Iterator<Item = &'p Withheld>) -> Option<FindingCause> {
+    let withheld = withheld.filter(|it| it.reason.withholds());
+    let causes = withheld.map(|it| finding(it).as_cause());
+    let mut causes = causes.filter(|it| !CONSEQUENCES.contains(&it.rule));
+    // Different families have a finding of their own.
+    let first = causes.next().filter(|it| it.rule != &UNROUTABLE_FAMILY)?;
+    causes.all(|it| it.rule == first.rule).then_some(first)
+}
+
+pub(super) fn finding(withheld: &Withheld) -> Finding {
     let source = &withheld.source;
     match &*withheld.reason {
         TargetReason::OwnKey { node, place, own, own_place, .. } => {
@@ -114,7 +138,12 @@ fn finding(withheld: &Withheld) -> Finding {
             let finding =
                 Finding::on_node(&KEY_OF_TARGET_NODE, source, node.as_str(), same_key(&holder));
             let finding = finding.at(key(place), "").at(key(own_place), "");
-            finding.help(new_key([source, &withheld.target]))
+            // The target's node is left out in the same way, which is one mistake.
+            let other_side = (withheld.target < *source).then(|| FindingCause {
+                node: Some(own.clone()),
+                ..FindingCause::of(&KEY_OF_TARGET_NODE, &withheld.target)
+            });
+            finding.with_cause(other_side).help(new_key([source, &withheld.target]))
         }
         TargetReason::SharedKey { node, place, keeper, keeper_node, keeper_place, .. } => {
             let holder = if keeper.is_external() {
@@ -140,7 +169,7 @@ fn finding(withheld: &Withheld) -> Finding {
         TargetReason::Unaccepted { ranges, accepted } => unaccepted(source, ranges, accepted),
         TargetReason::Rangeless { peers } => rangeless(source, *peers),
         TargetReason::Family { family, ranges } => unroutable(source, *family, *ranges),
-        TargetReason::NoInitiator { peers } => no_initiator(source, *peers),
+        TargetReason::NoInitiator { peers } => no_initiator(source, &withheld.target, *peers),
     }
 }
 
@@ -178,7 +207,7 @@ fn rangeless(source: &ClusterName, peers: usize) -> Finding {
         .help("see the other findings about this cluster for the ranges that are left out")
 }
 
-fn no_initiator(source: &ClusterName, peers: usize) -> Finding {
+fn no_initiator(source: &ClusterName, target: &ClusterName, peers: usize) -> Finding {
     let nodes = if peers == 1 { "its node" } else { "their nodes" };
     let message = format!(
         "{} left out: {nodes} and most nodes of the target have no endpoint, so neither side can dial",
@@ -186,14 +215,16 @@ fn no_initiator(source: &ClusterName, peers: usize) -> Finding {
     );
     let finding = Finding::on_cluster(&NO_INITIATOR, source, message);
     if source.is_external() {
-        return finding.help(
-            "add an `endpoint` if the clusters can dial the host; otherwise annotate most nodes of the target with an \
-             address that can be dialled, and take a snapshot",
-        );
+        return finding.help(format!(
+            "remove `{target}` from `clusters` of the external peer, or add an `endpoint` if the clusters can dial the host"
+        ));
     }
+    // The host has the same finding about the cluster.
+    let of_host = target.is_external().then(|| FindingCause::of(&NO_INITIATOR, target));
+    let finding = finding.with_cause(of_host);
     finding.help(format!(
-        "annotate every node of {source}, or most nodes of the other side, with an address that can be \
-         dialled, for example `{}`, then run `clustermesh snapshot {source}`",
+        "annotate every node of {source}, or most nodes of the target, with an address that can be dialled, \
+         for example `{}`, then run `clustermesh snapshot {source}`",
         annotate_endpoint("NODE")
     ))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::nodes::{CUT_OFF, contradicted_label};
 use super::plan::within;
-use super::{Finding, bare};
+use super::{Finding, bare, membership};
 use crate::agent::applied::AppliedFile;
 use crate::changes::{Changes, OpenedPaths, WatchedPaths};
 use crate::config::Config;
@@ -155,11 +155,44 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
     findings.extend(changes.moved.iter().map(|it| {
         let of_source = pins.get(it.what.source.as_str());
         let pin = pin(&it.what, of_source.into_iter().flatten(), fleet);
-        let finding = moved(it, MoveReason::of(&it.what, fleet), &pin);
-        finding.with_cause(wrong_label(fleet, &it.what.source))
+        let left_out = carrier_left_out(it, planned);
+        let reason = match left_out {
+            Some(_) => MoveReason::LeftOut,
+            None => MoveReason::of(&it.what, fleet),
+        };
+        let finding = moved(it, reason, &pin);
+        finding.with_cause(wrong_label(fleet, &it.what.source).or(left_out))
     }));
     findings.extend(changes.rekeyed.iter().map(|it| rekeyed(it, fleet)));
     findings
+}
+
+/// Returns the finding for which the node that carries a range is left out, if it is.
+fn carrier_left_out(change: &Case<Moved>, planned: PlannedFleet) -> Option<FindingCause> {
+    let PlannedFleet { fleet, plan } = planned;
+    let Moved { source, from, .. } = &change.what;
+    let of_peer = |member: &Member, node: &str| {
+        peer_name(member.mesh.name.as_str(), member.entry.name.as_str(), node) == *from
+    };
+    let excluded = || {
+        members(fleet, source).find_map(|member| {
+            let mut excluded = member.membership.excluded.iter();
+            let node = excluded.find(|it| of_peer(member, &it.node))?;
+            Some(membership::excluded(member, node).as_cause())
+        })
+    };
+    let withheld = || {
+        let mut withheld = plan.withheld.iter().filter(|it| {
+            it.source.as_str() == source
+                && change.targets.iter().any(|target| it.target.as_str() == target)
+        });
+        withheld.find_map(|it| {
+            let cause = super::plan::finding(it).as_cause();
+            let node = cause.node.as_deref()?;
+            members(fleet, source).any(|member| of_peer(member, node)).then_some(cause)
+        })
+    };
+    excluded().or_else(withheld)
 }
 
 /// Returns a wrong label of locations, by which other nodes of the cluster lead.
@@ -229,6 +262,8 @@ enum MoveReason {
     Named(Place),
     /// Kilo elected another leader of the only location that its cluster has.
     Elected,
+    /// The node that carries it is left out, which is another finding.
+    LeftOut,
     /// A node that comes, goes or claims another address may have moved it.
     Unknown,
 }
@@ -259,9 +294,11 @@ fn moved(case: &Case<Moved>, reason: MoveReason, pin: &str) -> Finding {
     let Moved { source, range, from, to } = &case.what;
     let is_unknown = matches!(reason, MoveReason::Unknown);
     let is_elected = matches!(reason, MoveReason::Elected);
+    let is_left_out = matches!(reason, MoveReason::LeftOut);
     let (why, named) = match reason {
         MoveReason::Named(place) => (", as set in `anchors`", Some(place)),
         MoveReason::Elected => (", because its location has another leader", None),
+        MoveReason::LeftOut => (", because the Peer that carries it now is left out", None),
         MoveReason::Unknown => (", which the mesh does not request", None),
     };
     let (from, to) = (bare(from), bare(to));
@@ -274,6 +311,9 @@ fn moved(case: &Case<Moved>, reason: MoveReason, pin: &str) -> Finding {
         return finding.help(
             "apply it soon: until then, packets go to the old leader, which does not deliver them",
         );
+    }
+    if is_left_out {
+        return finding;
     }
     if is_unknown {
         return finding.help(format!("{pin}connections to it break once whenever it moves"));

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use super::Finding;
 use crate::config::Config;
+use crate::diagnostic::FindingCause;
 use crate::fleet::Fleet;
 use crate::mesh::{Entry, Mesh, State};
 use crate::name::{ClusterName, MeshName};
-use crate::plan::Plan;
+use crate::plan::{Plan, Target};
+use crate::text::listed;
 
 rules! {
     "Clusters that join or leave" in "states" about Plan;
@@ -49,12 +51,50 @@ fn unchecked(meshes: &[Mesh], fleet: &Fleet) -> Vec<Finding> {
 fn emptied(config: &Config, meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
     let targets = plan.targets.iter();
     let emptied = targets.filter(|it| it.peer_sets.is_empty() && !it.parted.is_empty());
-    let findings = emptied.filter_map(|target| {
-        let name = &target.cluster;
+    let emptied: Vec<EmptiedTarget> =
+        emptied.filter_map(|it| EmptiedTarget::find(config, meshes, it)).collect();
+    let findings = emptied.iter().map(|it| {
+        let EmptiedTarget { name, leaving, .. } = it;
+        let why = if it.is_leaving() {
+            "leaves and".to_owned()
+        } else {
+            format!("is linked only to `{}`, which leaves, and", leaving.name)
+        };
         let message = format!(
-            "no longer gets Peers; `kubectl apply -k` and automated sync of Argo CD refuse the \
-             empty folder `{name}` and keep the old Peers"
+            "{why} gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder \
+             `{name}` and keep the old Peers"
         );
+        // The cluster that leaves has the commands for all.
+        let of_leaving = emptied.iter().filter(|other| {
+            let is_same = other.leaving.name == leaving.name;
+            is_same && (it.is_leaving() || other.name == *name)
+        });
+        let commands: Vec<&str> = of_leaving.map(|it| it.command.as_str()).collect();
+        let folders = if commands.len() == 1 { "folder" } else { "folders" };
+        let cause = FindingCause::of(&LEAVING_CLUSTER, &leaving.name);
+        Finding::on_cluster(&LEAVING_CLUSTER, name, message)
+            .at(leaving.place.key("state"), "")
+            .with_cause((!it.is_leaving()).then_some(cause))
+            .help(format!("unless Flux applies the {folders}, run {}", listed(commands)))
+    });
+    findings.collect()
+}
+
+/// A cluster that gets no Peers any more because of a cluster that leaves: itself or its last linked cluster.
+struct EmptiedTarget<'m> {
+    name: &'m ClusterName,
+    leaving: &'m Entry,
+    /// The command that deletes its Peers.
+    command: String,
+}
+
+impl<'m> EmptiedTarget<'m> {
+    fn is_leaving(&self) -> bool {
+        self.leaving.name == *self.name
+    }
+
+    fn find(config: &Config, meshes: &'m [Mesh], target: &'m Target) -> Option<Self> {
+        let name = &target.cluster;
         let is_left = |cluster: &ClusterName| cluster == name || target.parted.contains(cluster);
         let left: Vec<&Mesh> = meshes
             .iter()
@@ -68,18 +108,15 @@ fn emptied(config: &Config, meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
                 leaving.any(|it| is_left(&it.name))
             })
             .collect();
-        let mut entries = left.iter().flat_map(|mesh| &mesh.entries);
-        let leaving = entries.find(|it| it.state == State::Leaving && is_left(&it.name))?;
+        let entries = left.iter().flat_map(|mesh| &mesh.entries);
+        let leaving = entries.filter(|it| it.state == State::Leaving && is_left(&it.name));
+        let leaving = leaving.max_by_key(|it| it.name == *name)?;
         let names: Vec<&str> = left.iter().map(|it| MeshName::as_str(&it.name)).collect();
         let selector = match names.as_slice() {
             [mesh] => format!("kilo-clustermesh.io/mesh={mesh}"),
             meshes => format!("'kilo-clustermesh.io/mesh in ({})'", meshes.join(", ")),
         };
-        let finding = Finding::on_cluster(&LEAVING_CLUSTER, name, message);
-        Some(finding.at(leaving.place.key("state"), "").help(format!(
-            "unless Flux applies the folder, run `{} delete peers -l {selector}`",
-            config.kubectl(name)
-        )))
-    });
-    findings.collect()
+        let command = format!("`{} delete peers -l {selector}`", config.kubectl(name));
+        Some(Self { name, leaving, command })
+    }
 }

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::command::with_access;
 use super::gitops::{PEER_WITHOUT_ENDPOINT, twin_peers};
 use super::nodes::CONTRADICTED;
+use super::rendered::PlannedFleet;
 use super::{Finding, bare};
 use crate::agent::fabric::{DialPremise, Fabric, NodeRef, Owner, Site, SiteId, SitePair};
 use crate::agent::peers::{ClusterPeer, PeerId, Prize};
+use crate::config::Config;
 use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::{Fleet, Member, MissingSnapshot};
 use crate::kilo::topology::Leader;
@@ -22,6 +25,7 @@ use crate::text::{NAMED, count, listed};
 use crate::wireguard::Endpoint;
 
 mod assumed;
+mod left_out;
 mod outdated_tree;
 mod outsiders;
 pub mod unproved_nodes;
@@ -40,6 +44,10 @@ pub struct InputGaps<'a> {
     pub missing: &'a [MissingSnapshot],
     /// Whether one node's claim leaves nothing of a cluster, see [`silenced`].
     pub are_silenced: bool,
+    /// The Peers that a render would write, if they are known.
+    pub planned: Option<PlannedFleet<'a>>,
+    /// The config, with the contexts for commands.
+    pub config: &'a Config,
 }
 
 /// Returns whether a claim of one node is why some cluster gives nothing to another one, or makes its only leader uncertain.
@@ -66,7 +74,7 @@ impl InputGaps<'_> {
 
 /// Returns the findings: failures, leaks, and unknown Peers.
 pub fn findings(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -> Vec<Finding> {
-    let failures = failures(fabric, verification);
+    let failures = failures(fabric, verification, gaps);
     let unproved_pairs = unproved_pairs(verification);
     let assumptions = verification.assumptions.iter().filter_map(|assumption| {
         let mut finding = assumed(fabric, assumption)?;
@@ -171,16 +179,33 @@ fn cluster<'a>(fabric: &Fabric<'a>, site: SiteId) -> &'a ClusterName {
 }
 
 /// Returns what fails, and what each follows from.
-fn failures(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
+fn failures(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -> Vec<Finding> {
     let failures = &verification.failures;
-    let findings: Vec<Option<Finding>> = failures.iter().map(|it| failed(fabric, it)).collect();
-    let follows = failures.iter().map(|failure| {
+    let otherwise: Vec<Option<FindingCause>> =
+        failures.iter().map(|it| rendered_otherwise(fabric, it)).collect();
+    let left_out: Vec<Option<Finding>> = failures
+        .iter()
+        .zip(&otherwise)
+        .map(|(failure, otherwise)| {
+            let is_explained = failure.follows.is_some() || otherwise.is_some();
+            let planned = gaps.planned.filter(|_| !is_explained)?;
+            let cause = left_out::cause(fabric, &failure.trace, planned)?;
+            Some(with_access(cause, gaps.config))
+        })
+        .collect();
+    let findings: Vec<Option<Finding>> = failures
+        .iter()
+        .zip(&left_out)
+        .map(|(failure, left_out)| failed(fabric, failure, left_out.as_ref()))
+        .collect();
+    let causes = failures.iter().zip(otherwise).zip(&left_out);
+    let causes = causes.map(|((failure, otherwise), left_out)| {
         let other = || findings.get(failure.follows?)?.as_ref();
-        other().map(Finding::as_cause).or_else(|| rendered_otherwise(fabric, failure))
+        other().or(left_out.as_ref()).map(Finding::as_cause).or(otherwise)
     });
     findings
         .iter()
-        .zip(follows)
+        .zip(causes)
         .filter_map(|(finding, cause)| Some(finding.clone()?.with_cause(cause)))
         .collect()
 }
@@ -196,8 +221,8 @@ fn rendered_otherwise(fabric: &Fabric, failure: &Failure) -> Option<FindingCause
 }
 
 /// Reports a failed path by the smallest packet that shows it, and how many more fail for the same
-/// reason.
-fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
+/// reason, given the finding about what a render leaves out if that is the reason.
+fn failed(fabric: &Fabric, failed: &Failure, left_out: Option<&Finding>) -> Option<Finding> {
     let trace = &failed.trace;
     let packet = &trace.packet;
     let from = cluster(fabric, packet.from.site);
@@ -210,6 +235,13 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
                 Some("run `clustermesh validate` to see which node's claim causes this".to_owned());
         }
     }
+    let mut because = String::new();
+    if let Some(cause) = left_out {
+        let of = cause.subject().map(|it| format!(" of {it}"));
+        because = format!(", because of {}{}", cause.rule.name(), of.unwrap_or_default());
+        finding.labels.splice(..0, cause.labels.iter().cloned());
+        finding.help.clone_from(&cause.help);
+    }
     let to = cluster(fabric, packet.to.site());
     let pairs = match failed.pairs {
         1 => "1 declared path fails".to_owned(),
@@ -217,7 +249,7 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
     };
     let receivers = failed.receivers.iter().map(|&(site, owner)| whose(fabric, site, owner));
     finding.message = format!(
-        "{} → {} ({from} → {to}): {}; {pairs} like this ({}; to {})",
+        "{} → {} ({from} → {to}): {}{because}; {pairs} like this ({}; to {})",
         packet.source,
         packet.destination,
         finding.message,

@@ -18,6 +18,7 @@ mod advice;
 mod annotate;
 mod argocd;
 mod capacity;
+mod causes;
 mod config;
 mod diff;
 mod dns;

@@ -20,7 +20,7 @@ pub(super) fn line(report: &Report, entry: &ReportEntry) -> String {
         let place = line_start(&report.files.shown_place(&label.place));
         let _ = write!(line, "{place}: ");
     }
-    let (severity, rule) = (finding.severity, finding.rule.name());
+    let (severity, rule) = (entry.severity(), finding.rule.name());
     let _ = write!(line, "{severity}[{rule}] {}", title(entry));
     line
 }

@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 use crate::diagnostic::{FindingCause, Severity};
 use crate::rules::Finding;
@@ -21,6 +22,21 @@ impl<'f, F> ReportEntry<'f, F> {
     }
 }
 
+impl<F: Borrow<Finding>> ReportEntry<'_, F> {
+    /// Returns the severity of the most severe finding in it: no cause hides an error that follows from it.
+    pub fn severity(&self) -> Severity {
+        let own = self.finding.borrow().severity;
+        let consequences = self.consequences.iter().map(|it| (*it).borrow().severity);
+        consequences.fold(own, Severity::max)
+    }
+
+    /// Returns all findings in it, each as an entry: it, and those that follow from it.
+    pub(super) fn unfolded(self) -> impl Iterator<Item = Self> {
+        let consequences: Vec<Self> = self.consequences.iter().map(|it| Self::alone(it)).collect();
+        iter::once(self).chain(consequences)
+    }
+}
+
 /// The entries that are shown if there is no room for all, both parts in order.
 pub(super) struct EntrySelection<'e, 'f> {
     /// The entries that are shown.
@@ -29,8 +45,8 @@ pub(super) struct EntrySelection<'e, 'f> {
     pub(super) left_out: Vec<&'e ReportEntry<'f>>,
 }
 
-/// Returns findings, with those that follow from another one below it. A finding that is more
-/// severe than its cause is listed separately.
+/// Returns findings, with those that follow from another one below it. A cause stands where the most severe finding
+/// of the two stood.
 pub fn entries<F: Borrow<Finding>>(findings: &[F]) -> Vec<ReportEntry<'_, F>> {
     if findings.iter().all(|it| it.borrow().cause.is_none()) {
         return findings.iter().map(ReportEntry::alone).collect();
@@ -40,18 +56,27 @@ pub fn entries<F: Borrow<Finding>>(findings: &[F]) -> Vec<ReportEntry<'_, F>> {
         by_subject.entry(finding.as_cause()).or_insert(finding);
     }
     let mut consequences: BTreeMap<FindingCause, Vec<&F>> = BTreeMap::new();
+    let mut raised: BTreeMap<FindingCause, usize> = BTreeMap::new();
     let mut first = Vec::new();
-    for finding in findings {
-        match root(&by_subject, finding.borrow()) {
-            Some(cause) => consequences.entry(cause.as_cause()).or_default().push(finding),
-            None => first.push(finding),
+    for (position, finding) in findings.iter().enumerate() {
+        let Some(cause) = root(&by_subject, finding.borrow()) else {
+            first.push((position, finding));
+            continue;
+        };
+        consequences.entry(cause.as_cause()).or_default().push(finding);
+        if cause.severity < finding.borrow().severity {
+            raised.entry(cause.as_cause()).or_insert(position);
         }
     }
-    let entries = first.into_iter().map(|finding| ReportEntry {
-        finding,
-        consequences: consequences.remove(&finding.borrow().as_cause()).unwrap_or_default(),
+    let entries = first.into_iter().map(|(position, finding)| {
+        let cause = finding.borrow().as_cause();
+        let consequences = consequences.remove(&cause).unwrap_or_default();
+        let raised = raised.remove(&cause).unwrap_or(position);
+        (position.min(raised), ReportEntry { finding, consequences })
     });
-    entries.collect()
+    let mut entries: Vec<_> = entries.collect();
+    entries.sort_by_key(|it| it.0);
+    entries.into_iter().map(|it| it.1).collect()
 }
 
 /// Returns the finding under which another one is listed: its first cause.
@@ -63,7 +88,7 @@ fn root<'f>(
     let mut root = finding;
     while let Some(cause) = root.cause.as_ref().and_then(|it| by_subject.get(it)) {
         // A finding that follows from itself would be listed nowhere.
-        if cause.severity < finding.severity || !passed.insert(cause.as_cause()) {
+        if !passed.insert(cause.as_cause()) {
             break;
         }
         root = cause;
@@ -83,7 +108,7 @@ pub(super) fn select<'e, 'f>(
         .iter()
         .enumerate()
         .map(|(index, entry)| {
-            let (severity, cluster) = (entry.finding.severity, entry.finding.cluster.as_deref());
+            let (severity, cluster) = (entry.severity(), entry.finding.cluster.as_deref());
             let turn = turns.entry((severity, cluster)).or_default();
             *turn += 1;
             (Reverse(severity), *turn, index, *entry)

@@ -22,7 +22,7 @@ pub(super) fn text(report: &Report) -> String {
     let mut commands = String::new();
     for severity in [Severity::Error, Severity::Warning, Severity::Notice] {
         let of_severity: Vec<&ReportEntry> =
-            entries.iter().filter(|it| it.finding.severity == severity).collect();
+            entries.iter().filter(|it| it.severity() == severity).collect();
         let selection = select(&of_severity, at_most(ANNOTATIONS));
         for entry in selection.shown.into_iter().chain(selection.left_out) {
             commands.push_str(&command(entry, &places.first(entry.finding)));
@@ -34,7 +34,7 @@ pub(super) fn text(report: &Report) -> String {
 fn command(entry: &ReportEntry, place: &RepositoryPlace) -> String {
     let finding = entry.finding;
     // GitHub has the same words for severities.
-    let mut command = format!("::{} file={}", finding.severity, property(&place.path));
+    let mut command = format!("::{} file={}", entry.severity(), property(&place.path));
     if let Some(positions) = &place.positions {
         let (start, end) = (positions.start, positions.end);
         let _ = write!(command, ",line={},endLine={}", start.line, end.line);

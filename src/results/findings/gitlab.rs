@@ -50,7 +50,7 @@ fn issue(entry: &ReportEntry, places: &RepositoryPlaces, fingerprints: &mut Fing
         description: wording::text(entry, SHOWN),
         check_name: finding.rule.name(),
         fingerprint: fingerprints.next(finding, &place),
-        severity: match finding.severity {
+        severity: match entry.severity() {
             Severity::Error => "critical",
             Severity::Warning => "major",
             Severity::Notice => "info",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use annotate_snippets::{Group, Level, Origin, Renderer, Title};
 
-use crate::diagnostic::{Finding, Label};
+use crate::diagnostic::{Label, Rule};
 
 use super::Report;
 use super::entry::ReportEntry;
@@ -42,7 +42,7 @@ pub(super) fn pieces(report: &Report, width: Width) -> Vec<String> {
     let mut groups: Vec<Vec<&ReportEntry>> = Vec::new();
     for entry in folded {
         let finding = entry.finding;
-        let kind = (finding.rule.name(), finding.severity, &finding.group);
+        let kind = (finding.rule.name(), entry.severity(), &finding.group);
         let number = *numbers.entry(kind).or_insert(groups.len());
         match groups.get_mut(number) {
             Some(group) => group.push(entry),
@@ -53,11 +53,13 @@ pub(super) fn pieces(report: &Report, width: Width) -> Vec<String> {
     let mut lines = Vec::new();
     while let Some(group) = groups.next() {
         lines.extend(printer.alike(group));
-        // Help for several groups is shown behind the last of them.
-        let next = groups.peek().and_then(|it| help(it));
-        let help = help(group);
-        if help.is_none() || help != next {
-            lines.extend(printer.help(help));
+        let own = (rule(group), help(group));
+        // Several clusters with one problem share the help behind the last of them. Below a finding of another
+        // rule, it would look like the help of that one alone.
+        let is_shared =
+            own.1.is_some() && groups.peek().is_some_and(|it| own == (rule(it), help(it)));
+        if !is_shared {
+            lines.extend(printer.help(own.1));
             pieces.push(piece(&lines));
             lines.clear();
         }
@@ -68,6 +70,11 @@ pub(super) fn pieces(report: &Report, width: Width) -> Vec<String> {
 /// Returns lines with an empty one behind them.
 fn piece(lines: &[String]) -> String {
     lines.join("\n") + "\n"
+}
+
+/// Returns the rule of entries that are alike.
+fn rule(entries: &[&ReportEntry]) -> Option<&'static Rule> {
+    entries.first().map(|it| it.finding.rule)
 }
 
 /// Returns what to do about entries that are alike, if it is the same for all of them. It is an example if not all of
@@ -100,10 +107,10 @@ impl FindingPrinter<'_> {
                 lines.extend(self.help(help));
             }
         }
-        if let Some(ReportEntry { finding, .. }) = entries.get(shown) {
+        if let Some(entry) = entries.get(shown) {
             let more = entries.len() - shown;
-            let text = format!("{}: {more} more findings like these", finding.group);
-            lines.push(self.rendered(Group::with_title(self.title(finding, &text))));
+            let text = format!("{}: {more} more findings like these", entry.finding.group);
+            lines.push(self.rendered(Group::with_title(self.title(entry, &text))));
         }
         lines
     }
@@ -111,7 +118,7 @@ impl FindingPrinter<'_> {
     /// Prints an entry without its help.
     fn finding(&self, entry: &ReportEntry) -> String {
         let finding = entry.finding;
-        let title = self.title(finding, &title(entry));
+        let title = self.title(entry, &title(entry));
         let excerpts = excerpts(self.files, &finding.labels);
         let is_elsewhere = |label: &&Label| {
             finding.cluster.is_none() || self.files.is_withheld(&label.place.source)
@@ -123,12 +130,12 @@ impl FindingPrinter<'_> {
         })
     }
 
-    fn title(&self, finding: &Finding, text: &str) -> Title<'static> {
-        let name = finding.rule.name();
+    fn title(&self, entry: &ReportEntry, text: &str) -> Title<'static> {
+        let (name, severity) = (entry.finding.rule.name(), entry.severity());
         // As in `warning[name]: `.
-        let before = finding.severity.name().len() + name.len() + 4;
+        let before = severity.name().len() + name.len() + 4;
         let text = self.width.wrapped(before, text);
-        level(finding.severity).primary_title(text).id(name)
+        level(severity).primary_title(text).id(name)
     }
 
     /// Prints what to do.

@@ -37,7 +37,7 @@ pub fn lists(report: &Report, limit: usize) -> String {
     let mut page = String::new();
     for severity in [Severity::Error, Severity::Warning, Severity::Notice] {
         let of_severity: Vec<&ReportEntry> =
-            entries.iter().filter(|it| it.finding.severity == severity).collect();
+            entries.iter().filter(|it| it.severity() == severity).collect();
         if !of_severity.is_empty() {
             list(&mut page, severity, &of_severity, &places, limit);
         }

@@ -39,7 +39,9 @@ const ENCODED: &AsciiSet =
 
 /// Returns the log, with the most severe findings if there are too many.
 pub(super) fn text(report: &Report) -> serde_json::Result<String> {
-    let entries = report.entries();
+    // Folding is for people: a program gets what follows from a finding too.
+    let entries = report.entries().into_iter().flat_map(ReportEntry::unfolded);
+    let entries: Vec<ReportEntry> = entries.collect();
     let selection = select(&entries.iter().collect::<Vec<_>>(), at_most(RESULTS));
     let places = RepositoryPlaces::new(report.files);
     let mut fingerprints = Fingerprints::default();

@@ -10,7 +10,7 @@ use super::entry::ReportEntry;
 
 /// Returns whom it concerns and what is the matter, and how much follows from it.
 pub(super) fn title(entry: &ReportEntry) -> String {
-    format!("{}{}", alone(entry.finding), followed(&entry.consequences))
+    format!("{}{}", alone(entry.finding), followed(entry))
 }
 
 /// Returns whom a finding concerns and what is the matter.
@@ -21,8 +21,20 @@ pub(super) fn alone(finding: &Finding) -> String {
     }
 }
 
-/// Returns how much follows from a finding.
-fn followed(consequences: &[&Finding]) -> String {
+/// Returns how much follows from a finding, and which rules make the entry more severe than the finding.
+fn followed(entry: &ReportEntry) -> String {
+    let consequences = &entry.consequences;
+    let severity = entry.severity();
+    let graver: BTreeSet<&str> = consequences
+        .iter()
+        .filter(|it| it.severity == severity && entry.finding.severity < severity)
+        .map(|it| it.rule.name())
+        .collect();
+    let graver = match graver.len() {
+        0 => String::new(),
+        1 => format!(": {severity}[{}]", text::list(&graver)),
+        _ => format!(": {severity}s[{}]", text::list(&graver)),
+    };
     let node = |finding: &&&Finding| Some((finding.cluster.clone()?, finding.node.clone()?));
     let nodes: BTreeSet<(String, String)> =
         consequences.iter().filter_map(|it| node(&it)).collect();
@@ -31,10 +43,10 @@ fn followed(consequences: &[&Finding]) -> String {
     let others_of = text::count(others, "other finding");
     match (nodes.len(), others) {
         (0, 0) => String::new(),
-        (0, 1) => format!(" ({others_of} follows from it)"),
-        (0, _) => format!(" ({others_of} follow from it)"),
-        (_, 0) => format!(" ({of_nodes} follow from it)"),
-        _ => format!(" ({of_nodes} and {others_of} follow from it)"),
+        (0, 1) => format!(" ({others_of} follows from it{graver})"),
+        (0, _) => format!(" ({others_of} follow from it{graver})"),
+        (_, 0) => format!(" ({of_nodes} follow from it{graver})"),
+        _ => format!(" ({of_nodes} and {others_of} follow from it{graver})"),
     }
 }
 
@@ -57,7 +69,7 @@ pub(super) fn description(rule: &Rule) -> String {
 pub(super) fn counts(entries: &[ReportEntry]) -> Option<String> {
     let count = |severity: Severity| {
         let entries = entries.iter();
-        entries.filter(|it| it.finding.severity == severity).count()
+        entries.filter(|it| it.severity() == severity).count()
     };
     let kinds = [Severity::Error, Severity::Warning, Severity::Notice];
     let counts = kinds.map(|severity| (count(severity), severity.to_string()));

@@ -6,7 +6,7 @@ use crate::joining::{self, Joiner};
 
 use super::{Matrix, Verified, in_markdown};
 use crate::report::width::Width;
-use crate::results::findings::markdown;
+use crate::results::findings::{self, markdown};
 
 /// The largest size of the findings in Markdown, in bytes.
 const FINDINGS: usize = 10_000;
@@ -37,6 +37,12 @@ impl JoinVerification<'_, '_> {
         }
         text.push_str(&width.wrapped(0, &self.waiting()));
         text
+    }
+
+    /// Returns how many findings there are with the clusters that join; nothing if there are none.
+    pub fn counts(&self) -> Option<String> {
+        let counts = findings::counts(self.verified.as_ref()?.findings)?;
+        Some(format!("With {} joined: {counts}", joining::listed(self.joiners)))
     }
 
     /// Returns the section in Markdown.

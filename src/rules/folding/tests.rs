@@ -1,6 +1,7 @@
 use super::*;
 use crate::place::Place;
 use crate::rules::kilo::{LEADER_LEFT_OUT, MISSING_KEEPALIVE};
+use crate::rules::nodes::SILENT_CLUSTER;
 use crate::rules::ranges::NO_POD_CIDR;
 
 fn finding(number: usize) -> Finding {
@@ -77,4 +78,35 @@ fn what_follows_from_one_follows_from_all() {
     let folded = folded(findings);
     assert_eq!(folded[1].cause, Some(folded[0].as_cause()));
     assert_eq!(report((1..=4).map(finding).collect())[0], "east/n1: left out: bad `1`");
+}
+
+#[test]
+fn a_kubeconfig_that_is_missing_is_one_finding_for_all_clusters() {
+    let missing = |cluster: &str| {
+        let message = "could not be read: the kubeconfig does not exist (a)".to_owned();
+        Finding::on_named(&INVALID_KUBECONFIG, cluster, message)
+    };
+    assert_eq!(
+        report(vec![missing("east"), missing("west")]),
+        [": 2 clusters (east, west) could not be read: the kubeconfig does not exist (a)"]
+    );
+    assert_eq!(
+        report(vec![missing("east")]),
+        ["east: could not be read: the kubeconfig does not exist (a)"]
+    );
+}
+
+#[test]
+fn nodes_whose_problem_causes_another_one_are_one_finding() {
+    let cluster = "east".parse().unwrap();
+    let silent = Finding::on_cluster(&SILENT_CLUSTER, &cluster, "no path");
+    let cause = FindingCause::of(&NO_POD_CIDR, &cluster);
+    let with = |findings: Vec<Finding>| {
+        folded([findings, vec![silent.clone().with_cause(cause.clone())]].concat())
+    };
+    let two = with(vec![finding(1), finding(2)]);
+    assert_eq!(two[0].message.shown(), "2 nodes left out: bad (`n1`: `1`, `n2`: `2`)");
+    assert_eq!(two[1].cause, Some(two[0].as_cause()));
+    let one = with(vec![finding(1)]);
+    assert_eq!(one[1].cause, Some(finding(1).as_cause()));
 }

@@ -52,7 +52,7 @@ pub(super) fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingC
     }
 }
 
-pub(super) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
+pub(in crate::rules) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
     let message = format!("left out: {}", words(&node.reason));
     let place = part(&node.reason, &node.place);
     let (rule, cluster) = (rule_of(&node.reason), &member.entry.name);
@@ -74,10 +74,8 @@ pub(super) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
 fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
     match &node.reason {
         ExcludedReason::NoEndpoint(_) => Some(endpoint_help(member, node)),
-        ExcludedReason::PodCidrTaken { cidr, other, node: winner } => {
-            // Of two equal ranges either may be wrong, and the node that is left out carries nothing.
-            let wrong = if cidr == other { &node.node } else { winner };
-            Some(pod_cidr_help(member, wrong))
+        ExcludedReason::PodCidrTaken { node: winner, .. } => {
+            Some(pod_cidr_help(member, [&node.node, winner]))
         }
         ExcludedReason::NoWireguardIp => {
             let help = wireguard_ip_help(member, node);
@@ -139,7 +137,7 @@ pub(super) fn overlap(member: &Member, overlap: &PodOverlap) -> Finding {
     Finding::on_node(rule, cluster, &overlap.node, message)
         .at(pod_cidrs(member, &overlap.node), "")
         .at(pod_cidrs(member, &overlap.other_node), "the other")
-        .help(pod_cidr_help(member, overlap.excluded.as_ref().unwrap_or(&overlap.node)))
+        .help(pod_cidr_help(member, [&overlap.node, &overlap.other_node]))
 }
 
 /// Returns where the snapshot has the pod CIDRs of a node.
@@ -147,12 +145,13 @@ fn pod_cidrs(member: &Member, node: &str) -> Option<Place> {
     Some(member.node_place(node)?.key("podCIDRs"))
 }
 
-/// Returns what gives a node another pod CIDR.
-fn pod_cidr_help(member: &Member, wrong: &str) -> String {
+/// Returns how to find the node of two that has a wrong pod CIDR. No snapshot shows which of them it is.
+fn pod_cidr_help(member: &Member, nodes: [&str; 2]) -> String {
+    let [one, other] = nodes.map(command_name);
     format!(
-        "delete the node with the wrong pod CIDR, for example `kubectl delete node {}`, let it register again, and \
-         run `clustermesh snapshot {}`",
-        command_name(wrong),
+        "find out which of the two has the wrong pod CIDR, with `kubectl get node {one} {other} -o \
+         custom-columns=NAME:.metadata.name,CIDRS:.spec.podCIDRs,CREATED:.metadata.creationTimestamp`; let that node \
+         register again, then run `clustermesh snapshot {}`",
         member.entry.name
     )
 }
@@ -165,8 +164,8 @@ fn undeclared_help(member: &Member, node: &ExcludedNode) -> String {
         Networks::Flat { .. } => "allowedNetworks",
     };
     format!(
-        "if `{cluster}` uses this range for pods, add it to `{field}` of the entry; otherwise run \
-         `kubectl delete node {}`, let the node register again, and run `clustermesh snapshot {cluster}`",
+        "if `{cluster}` uses this range for pods, add it to `{field}` of the entry; otherwise look at the node with \
+         `kubectl get node {} -o yaml`, let it register again, and run `clustermesh snapshot {cluster}`",
         command_name(&node.node)
     )
 }

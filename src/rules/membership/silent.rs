@@ -39,14 +39,15 @@ pub(in crate::rules) fn silent(member: &Member, plan: &Plan) -> Finding {
             ),
         )
     } else {
-        let rules = plan::rules_of(withheld.into_iter());
+        let rules = plan::rules_of(withheld.iter().copied());
         (
             format!("no cluster gets its Peers ({rules})"),
             format!("correct what is reported as {rules}"),
         )
     };
     let message = format!("no other cluster can reach it: {why}");
-    Finding::on_cluster(&SILENT_CLUSTER, cluster, message).help(help)
+    let finding = Finding::on_cluster(&SILENT_CLUSTER, cluster, message);
+    finding.with_cause(plan::cause_of(withheld.into_iter())).help(help)
 }
 
 /// Returns the finding about a cluster without any node that could have a Peer, in this mesh alone if it
@@ -84,11 +85,11 @@ fn common_cause(member: &Member) -> Option<FindingCause> {
     let excluded = member.membership.excluded.iter();
     // These follow from their leaders, which are among them.
     let own = excluded.filter(|it| !matches!(it.reason, ExcludedReason::LeaderExcluded(_)));
-    let causes = own.map(|it| cause(member, &it.reason));
-    let causes: Option<Vec<FindingCause>> = causes.collect();
-    let causes = causes?;
-    let first = causes.first()?;
-    causes.iter().all(|it| it == first).then(|| first.clone())
+    let cluster = &member.entry.name;
+    let of_rule = |it: &ExcludedNode| FindingCause::of(rule_of(&it.reason), cluster);
+    let mut causes = own.map(|it| cause(member, &it.reason).unwrap_or_else(|| of_rule(it)));
+    let first = causes.next()?;
+    causes.all(|it| it == first).then_some(first)
 }
 
 /// Returns the rules about the excluded nodes of a cluster, each with the number of these nodes.

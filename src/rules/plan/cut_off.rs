@@ -1,6 +1,6 @@
 //! Words for clusters that get no Peer because of their own nodes.
 
-use super::rules_of;
+use super::{cause_of, rules_of};
 use crate::plan::{Plan, Target};
 use crate::rules::Finding;
 use crate::rules::nodes::CUT_OFF;
@@ -10,16 +10,17 @@ pub(in crate::rules) fn findings(plan: &Plan) -> Vec<Finding> {
     plan.cut_off().map(|it| finding(plan, it)).collect()
 }
 
-fn finding(plan: &Plan, target: &Target) -> Finding {
+pub(in crate::rules) fn finding(plan: &Plan, target: &Target) -> Finding {
     let cluster = &target.cluster;
-    let of_target = plan.withheld.iter().filter(|it| it.target == *cluster);
-    let message =
-        format!("gets no Peers because of the data of its own nodes ({})", rules_of(of_target));
+    let of_target = || plan.withheld.iter().filter(|it| it.target == *cluster);
+    let rules = rules_of(of_target());
+    let message = format!("gets no Peers because of the data of its own nodes ({rules})");
     let help = format!(
         "correct what the findings of `clustermesh validate` about the nodes of `{cluster}` report, then \
          run `clustermesh snapshot {cluster}`"
     );
-    Finding::on_cluster(&CUT_OFF, cluster, message).of_nodes().help(help)
+    let finding = Finding::on_cluster(&CUT_OFF, cluster, message).of_nodes();
+    finding.with_cause(cause_of(of_target())).help(help)
 }
 
 #[cfg(test)]

@@ -54,5 +54,7 @@ pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
     Finding::on_cluster(&LOOPING_ENDPOINT, source, message)
         .at(ranges.declared.clone(), DECLARED)
         .at(endpoint.place.clone(), format!("of {cluster}/{node}"))
-        .help(help(cluster))
+        .help(format!(
+            "remove {cidrs} from the entry of `{source}`, or write ranges that do not contain the endpoints of `{cluster}`"
+        ))
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::OVERLAPPING_SUBNET;
+use crate::diagnostic::FindingCause;
+use crate::diagnostic::mistake::OVERLAPPING_RANGES;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
@@ -184,7 +186,9 @@ fn finding(subnet: &Subnet, met: &[MetSubnet]) -> Option<Finding> {
     let finding = Finding::on_cluster(&OVERLAPPING_SUBNET, cluster, message)
         .at(subnet.place.clone(), "an address in it")
         .at_each(others.map(|it| (it.place.clone(), format!("of `{}`", it.whose))));
-    Some(finding.help(format!(
+    // A range that contains Kilo's subnet may be declared too wide.
+    let wide = (!first.is_subnet).then(|| FindingCause::of(&OVERLAPPING_RANGES, whose));
+    Some(finding.with_cause(wide).help(format!(
         "start Kilo in `{cluster}` with a `--subnet` that is not used elsewhere, and declare that \
          range"
     )))

@@ -10,10 +10,10 @@ use crate::fleet::{Fleet, Member};
 use crate::mesh::{acceptance, at_policies, refusals};
 use crate::name::ClusterName;
 use crate::place::Place;
-use crate::plan::{Plan, TargetReason};
+use crate::plan::{Plan, TargetReason, Withheld};
 use crate::rules::kilo::separation;
 use crate::rules::nodes::{CONTRADICTED, SILENT_CLUSTER};
-use crate::rules::plan::{accept_ranges, within};
+use crate::rules::plan::{accept_ranges, cause_of, within};
 use crate::rules::{Finding, Rule, bare, membership};
 use crate::text::{count, listed};
 use crate::tree_diff::Loss;
@@ -106,10 +106,12 @@ pub fn add_losses(
     let instruction = allowing.instruction(&allowed_by(losses));
     let intention = intention(losses);
     let unaccepted = unaccepted_lists(planned.plan);
+    let reported: Vec<FindingCause> = findings.iter().map(Finding::as_cause).collect();
     let losses: Vec<Finding> = losses
         .iter()
         .map(|it| {
-            let finding = lost(it, planned, &unaccepted);
+            let mut finding = lost(it, planned, &unaccepted);
+            finding.cause = finding.cause.and_then(|it| it.reported_in(&reported));
             let help = match (it, &finding.help) {
                 (Loss::SilentSource { .. }, Some(repair)) => {
                     format!("{repair}; if it should have no Peers, {instruction}")
@@ -134,21 +136,19 @@ pub fn add_losses(
         it.rule == &SILENT_CLUSTER && silent.any(|loss| loss.cluster == it.cluster)
     };
     findings.retain(|it| !is_graver(it));
-    raise_causes(findings, &losses, &instruction);
+    allow_at_causes(findings, &losses, &instruction);
     findings.extend(losses);
     gravest_first(findings);
 }
 
-/// Makes errors of what causes a loss, for it is listed in its place: the first line shows why nothing is
-/// written, and the help how to allow it.
-fn raise_causes(findings: &mut [Finding], losses: &[Finding], instruction: &str) {
+/// Adds to what causes a loss, which is listed below it, how to allow the loss.
+fn allow_at_causes(findings: &mut [Finding], losses: &[Finding], instruction: &str) {
     let causes: BTreeSet<&FindingCause> =
         losses.iter().filter_map(|it| it.cause.as_ref()).collect();
     for cause in findings.iter_mut() {
         if cause.severity == Severity::Error || !causes.contains(&cause.as_cause()) {
             continue;
         }
-        cause.severity = Severity::Error;
         // The declaration is wrong, so its losses are not intended.
         if cause.rule == &CONTRADICTED {
             continue;
@@ -284,10 +284,17 @@ fn lost_source(
     unaccepted: &UnacceptedLists,
 ) -> Finding {
     let [_, source] = ends;
-    let finding = finding.with_cause(wrong_line(source, fleet, plan));
+    let finding = finding.with_cause(all_left_out(source, fleet, plan));
     let [Ok(target), Ok(source)] = ends.map(ClusterName::of_member) else {
         return finding;
     };
+    let is_unaccepted = unaccepted.contains_key(&[&target, &source]);
+    let is_withheld = |it: &&Withheld| it.target == target && it.source == source;
+    let mut of_target = plan.targets.iter().filter(|it| it.cluster == target);
+    let is_lost = !is_unaccepted && of_target.any(|it| it.without.contains(&source));
+    let withheld = plan.withheld.iter().filter(is_withheld).filter(|_| is_lost);
+    let cause = finding.cause.clone().or_else(|| cause_of(withheld));
+    let finding = finding.with_cause(cause);
     let meshes = fleet.memberships(&source).map(|it| it.mesh);
     let refusals = refusals(meshes, &target, &source);
     if !refusals.is_empty() {
@@ -313,22 +320,21 @@ fn unaccepted_lists(plan: &Plan) -> UnacceptedLists<'_> {
 fn cause_of_empty(target: &str, fleet: &Fleet, plan: &Plan) -> Option<FindingCause> {
     let target: ClusterName = target.parse().ok()?;
     let sources = fleet.sources(&target);
-    let wrong = sources.map(|it| wrong_line(it.member.entry.name.as_str(), fleet, plan));
-    let wrong: Option<Vec<FindingCause>> = wrong.collect();
-    let first = wrong.and_then(|it| it.into_iter().next());
+    let left_out = sources.map(|it| all_left_out(it.member.entry.name.as_str(), fleet, plan));
+    let left_out: Option<Vec<FindingCause>> = left_out.collect();
+    let first = left_out.and_then(|it| it.into_iter().next());
     first.or_else(|| separation(fleet, &target))
 }
 
-/// Returns the finding about the line of a cluster's entry that leaves out all of its nodes.
-fn wrong_line(source: &str, fleet: &Fleet, plan: &Plan) -> Option<FindingCause> {
+/// Returns the finding for which all nodes of a cluster are left out, if there is one.
+fn all_left_out(source: &str, fleet: &Fleet, plan: &Plan) -> Option<FindingCause> {
     let mut members = members(fleet, source);
     let first = members.next()?;
     let gives = |it: &Member| !it.membership.candidates.is_empty();
     if gives(first) || members.any(gives) {
         return None;
     }
-    let cause = membership::silent(first, plan).cause;
-    cause.filter(|it| it.rule == &CONTRADICTED)
+    membership::silent(first, plan).cause
 }
 
 fn silent(source: &str, fleet: &Fleet, plan: &Plan) -> Finding {

@@ -31,9 +31,12 @@ impl OutdatedTree {
     /// Gives findings about these files the remedy that lasts: a change by hand would be overwritten.
     pub fn renew(&self, findings: &mut [Finding]) {
         let is_meant = |it: &&mut Finding| {
-            // A Peer that is not there has no place.
-            let of_target =
-                || it.rule == &NO_ROUTE && it.cluster.iter().any(|it| self.targets.contains(it));
+            // A Peer that is not there has no place. A render that leaves the range out does not correct it.
+            let of_target = || {
+                let is_left_out = it.cause.is_some();
+                let is_of_target = it.cluster.iter().any(|it| self.targets.contains(it));
+                it.rule == &NO_ROUTE && is_of_target && !is_left_out
+            };
             let first = it.labels.first();
             first.map_or_else(of_target, |label| self.files.contains(&*label.place.source))
         };

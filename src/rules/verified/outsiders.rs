@@ -30,7 +30,7 @@ pub(super) fn unknown_keys<'f>(
             && let Some(peer) = claim.peer()
         {
             let name = fabric.site(at.site).model.peers[peer].applied.name.as_str();
-            let cause = || failed(fabric, failure).map(|it| it.as_cause());
+            let cause = || failed(fabric, failure, None).map(|it| it.as_cause());
             causes.entry(name).or_insert_with(cause);
         }
     }

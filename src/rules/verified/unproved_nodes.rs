@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::Limits;
+use crate::diagnostic::FindingCause;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
@@ -17,7 +18,7 @@ use crate::rules::kilo::{MIXED_GRANULARITY, UNCERTAIN_LEADER};
 use crate::rules::membership::rule_of;
 use crate::rules::nodes::contradicted;
 use crate::rules::snapshots::STALE_NODE;
-use crate::rules::{Finding, Rule, bare, excluded, plan};
+use crate::rules::{Finding, Rule, bare, excluded, membership, plan};
 use crate::snapshot::Node;
 use crate::text::{count, first};
 use crate::wireguard::PublicKey;
@@ -112,13 +113,37 @@ impl UnprovedNodes<'_> {
         let mut finding = Finding::on_cluster(&UNPROVED_NODES, &member.entry.name, message)
             .with_alike(format!("nodes are {what}"), None)
             .with_cause(contradicted(member, |it| matches!(it, Contradicted::Granularity(_))));
+        let causes = self.causes().unwrap_or_default();
+        let first = causes.first().filter(|first| causes.iter().all(|it| it.rule == first.rule));
+        if finding.cause.is_none() {
+            finding.cause = first.map(|it| FindingCause::of(it.rule, &member.entry.name));
+        }
         for it in nodes {
             finding = finding.at(member.node_at(it.id).1.key("name"), "");
         }
         if limits.are_exceeded(100 * self.left_out(), *of) {
             finding = finding.of_nodes();
         }
-        finding.help(self.advice())
+        let has_one_remedy = |first: &&Finding| causes.iter().all(|it| it.help == first.help);
+        finding.help = match first.filter(has_one_remedy) {
+            Some(it) => it.help.clone(),
+            None => Some(self.advice()),
+        };
+        finding
+    }
+
+    /// Returns the findings of `validate` about the nodes, if each has one.
+    fn causes(&self) -> Option<Vec<Finding>> {
+        let findings = self.nodes.iter().map(|it| match &it.why {
+            Unproved::Excluded(_) => {
+                let mut excluded = self.member.membership.excluded.iter();
+                let node = excluded.find(|excluded| excluded.node == it.node.name)?;
+                Some(membership::excluded(self.member, node))
+            }
+            Unproved::Withheld(withheld) => Some(plan::finding(withheld)),
+            _ => None,
+        });
+        findings.collect()
     }
 
     fn advice(&self) -> String {

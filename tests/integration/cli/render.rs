@@ -171,6 +171,8 @@ fn leaves_alone_what_is_not_its_own() {
     help: move it to a folder outside the rendered tree
 
     warning[stray-manifest]: north: `rendered/north/patch.yaml` (a file) was not written by clustermesh and may be applied together with the Peers
+    help: move it to a folder outside the rendered tree
+
     notice[foreign-file]: west: `rendered/west/.gitkeep` (a file) was not written by clustermesh
     help: move it to a folder outside the rendered tree
 

@@ -55,7 +55,7 @@ fn tells_findings_with_their_lines() {
        |
     54 |         "10.9.9.0/24"
        |         ^^^^^^^^^^^^^
-    help: if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl --context east delete node n2`, let the node register again, and run `clustermesh snapshot east`
+    help: if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise look at the node with `kubectl --context east get node n2 -o yaml`, let it register again, and run `clustermesh snapshot east`
     "#);
     insta::assert_snapshot!(run.stderr, @"2 warnings");
 }
@@ -105,7 +105,7 @@ fn tells_them_to_programs() {
             "NodePodCIDROutOfRange"
           ],
           "cluster": "east",
-          "help": "if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl --context east delete node n2`, let the node register again, and run `clustermesh snapshot east`",
+          "help": "if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise look at the node with `kubectl --context east get node n2 -o yaml`, let it register again, and run `clustermesh snapshot east`",
           "message": "left out: pod CIDR 10.9.9.0/24 is outside the declared ranges",
           "node": "n2",
           "places": [

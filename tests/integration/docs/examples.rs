@@ -221,7 +221,7 @@ fn every_example_holds_what_it_promises() {
        |
     82 |       "name": "curie-md0-zt5hn-wb4kr",
        |               ^^^^^^^^^^^^^^^^^^^^^^^
-    help: correct what `clustermesh validate` reports about these nodes, or leave them out with the `nodeSelector` of `tenant-curie`
+    help: check that the Kilo agent runs there, then run `clustermesh snapshot tenant-curie`
 
     warning[unproved-nodes]: tenant-dijkstra: 1 of 3 nodes is not part of this proof: dijkstra-md0-r9m3c-xq7dw (not ready: its Kilo agent stopped sending heartbeats)
       --> snapshots/tenant-dijkstra.json:99:15

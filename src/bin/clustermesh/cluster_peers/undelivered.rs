@@ -13,6 +13,7 @@ use crate::inputs::Inputs;
 use crate::tree_comparison;
 
 /// The Peers of clusters that lack changes of the rendered tree, once it is applied.
+#[derive(Default)]
 pub(crate) struct Undelivered {
     files: BTreeMap<ClusterName, Vec<AppliedFile>>,
     /// The clusters whose Peers are from files.
@@ -39,8 +40,11 @@ impl ClusterPeers {
         let settings = &inputs.settings;
         // A tree that cannot be read is not up to date, and nothing else depends on it here.
         let is_current = || tree_comparison::is_current(plan, texts, settings).unwrap_or_default();
-        if !dumps.are_any() || !is_current() {
+        if !is_current() {
             return None;
+        }
+        if !dumps.are_any() {
+            return Some(Undelivered::default());
         }
         let mut shall = Self::planned(settings, plan, texts, &KnownContents::default());
         shall.files.retain(|cluster, shall| {

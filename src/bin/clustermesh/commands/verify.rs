@@ -10,7 +10,7 @@ use clustermesh::proof::expectation::{self, Check};
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, Excused, Verification};
-use clustermesh::results::verify::Verified;
+use clustermesh::results::verify::{JoinVerification, Verified};
 use clustermesh::rules::Finding;
 use clustermesh::rules::verified::{self, InputGaps};
 use clustermesh::{mesh, outage};
@@ -202,6 +202,9 @@ fn verify(args: &VerifyArgs, read: &ProofInputs, printer: &mut Printer) -> Comma
         match args.output {
             ReportFormat::Human => {
                 printer.counts(verified.findings, Some(&CheckedCounts::fabric(verified.fabric)));
+                if let Some(counts) = verified.joining.and_then(JoinVerification::counts) {
+                    printer.line(&counts);
+                }
             }
             ReportFormat::Github => printer.summarize(&report),
             _ => {}
@@ -223,17 +226,19 @@ pub(crate) fn prove<T>(
     let reach = look_with(fabric, &read.expectations, inputs.settings.ceilings)?;
     let missing = checked_plan::missing(inputs);
     let are_silenced = verified::silenced(&wanted.fleet, wanted.plan.as_ref());
-    let gaps = InputGaps { mistakes: &read.grave, missing: &missing, are_silenced };
+    let (planned, config) = (wanted.planned(), &inputs.settings.config.content);
+    let gaps =
+        InputGaps { mistakes: &read.grave, missing: &missing, are_silenced, planned, config };
     let request = read.request(gaps, args.undeclared);
     let proof = Proof::new(&reach, request, || wanted.excused());
     let mirrors = wanted.mirrors(inputs);
     let service_paths = mirrors.paths();
     let (services, of_services) = services::prove(&reach, &mirrors, &service_paths);
     let hostiles = hostile::read(inputs, fabric, &args.assume_hostile)?;
-    let planned = JoinPlan::plan(inputs)?;
+    let joining = JoinPlan::plan(inputs)?;
     let threshold = args.fail_on.threshold();
-    let joined = planned.prove(read, gaps, &proof)?;
-    let outlook = planned.outlook(inputs, joined.as_ref(), threshold);
+    let joined = joining.prove(read, gaps, &proof)?;
+    let outlook = joining.outlook(inputs, joined.as_ref(), threshold);
     // An old tree explains everything else, so it comes first, however severe the rest is.
     let outdated = wanted.outdated.iter().map(|it| it.finding.clone());
     let mut findings = inputs.settings.in_force(outdated.collect());

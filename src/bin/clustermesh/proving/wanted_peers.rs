@@ -8,14 +8,15 @@ use clustermesh::mirror::Mirrors;
 use clustermesh::plan::Plan;
 use clustermesh::proof::verify::Excused;
 use clustermesh::rules::gitops::Fate;
+use clustermesh::rules::rendered::PlannedFleet;
 use clustermesh::rules::verified::OutdatedTree;
 use clustermesh::rules::{self, Finding, Purpose};
 
 use crate::checked_plan::{self, OutputCheck, RenderPlan};
 use crate::cluster_peers::{ClusterPeers, Dumps, Undelivered};
+use crate::input_file;
 use crate::inputs::Inputs;
 use crate::threshold::Threshold;
-use crate::{input_file, tree_comparison};
 
 /// The result of a `render`, compared with the rendered tree.
 pub(crate) struct WantedPeers<'a> {
@@ -25,7 +26,7 @@ pub(crate) struct WantedPeers<'a> {
     pub(crate) plan: Option<Plan>,
     /// The rendered tree, if it is another one.
     pub(crate) outdated: Option<OutdatedTree>,
-    /// The changes of the tree that clusters lack, if it is up to date.
+    /// The changes of the tree that clusters lack, if it is up to date. All have the Peers of the tree unless there are dumps.
     undelivered: Option<Undelivered>,
 }
 
@@ -48,15 +49,19 @@ impl<'a> WantedPeers<'a> {
             });
         };
         let undelivered = applied.undelivered(inputs, dumps, &planned);
-        let RenderPlan { fleet, plan, texts } = planned;
-        let is_outdated =
-            !dumps.are_any() && !tree_comparison::is_current(&plan, &texts, &inputs.settings)?;
+        let RenderPlan { fleet, plan, .. } = planned;
+        let is_outdated = !dumps.are_any() && undelivered.is_none();
         Ok(Self {
             fleet,
             plan: Some(plan),
             outdated: is_outdated.then(|| outdated(inputs)).transpose()?.flatten(),
             undelivered,
         })
+    }
+
+    /// Returns what `render` would write; nothing without a plan.
+    pub(crate) fn planned(&self) -> Option<PlannedFleet<'_>> {
+        self.plan.as_ref().map(|plan| PlannedFleet { fleet: &self.fleet, plan })
     }
 
     /// Adds to a fabric what the tree delivers to clusters that lack it.
@@ -75,8 +80,7 @@ impl<'a> WantedPeers<'a> {
 
     /// Returns what only the nodes of single clusters cause.
     pub(crate) fn of_nodes(&self, inputs: &Inputs) -> Vec<Finding> {
-        let limits = &inputs.settings.config.content.limits;
-        rules::of_nodes(&self.fleet, self.plan.as_ref(), limits)
+        rules::of_nodes(&self.fleet, self.plan.as_ref(), &inputs.settings.config.content)
     }
 
     /// Returns what is left out for nodes' claims; nothing without a plan.

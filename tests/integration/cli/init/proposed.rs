@@ -88,7 +88,7 @@ fn where_kilo_is_to_be_started_is_a_step() {
         &run.stdout,
         "2. Start Kilo in west with `--subnet=10.4.0.0/16`, and then run `clustermesh snapshot west`.\n",
     );
-    assert_contains(&run.stderr, "warning[silent-cluster]: west: ");
+    assert_contains(&run.stderr, "warning[missing-wireguard-ip]: west: ");
     assert_contains(&run.stderr, "\n1 warning\n");
 }
 

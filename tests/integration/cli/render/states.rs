@@ -164,7 +164,7 @@ fn a_cluster_leaves_without_a_flag() {
     let folder = Folder::rendered();
     set(&folder, "north", "Leaving");
     insta::assert_snapshot!(succeeds(&folder, &["render"]), @"
-    notice[leaving-cluster]: north: no longer gets Peers; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder `north` and keep the old Peers
+    notice[leaving-cluster]: north: leaves and gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder `north` and keep the old Peers
       --> mesh.yaml:11:14
        |
     11 |       state: Leaving
@@ -243,7 +243,7 @@ fn the_last_pair_parts_without_a_flag() {
     set(&folder, "north", "Leaving");
     set(&folder, "west", "Leaving");
     let report = succeeds(&folder, &["render"]);
-    assert_eq!(report.matches("notice[leaving-cluster]").count(), 3, "{report}");
+    assert_eq!(report.matches("notice[leaving-cluster]").count(), 2, "{report}");
     for arguments in [
         ["render", "--check", "--fail-on", "warning"].as_slice(),
         &["validate", "--fail-on", "warning"],

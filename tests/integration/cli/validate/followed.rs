@@ -35,7 +35,9 @@ fn a_pod_cidr_of_a_node_that_is_left_out() {
         assert_eq!(verified(&folder), 0);
         let found = found(&folder, "east");
         let overlap = found.iter().find(|it| it.0 == "overlapping-node-pod-cidr").unwrap();
-        assert_contains(&overlap.1, &format!("kubectl --context east delete node {name}`"));
+        assert_contains(&overlap.1, "`kubectl --context east get node ");
+        assert_contains(&overlap.1, &format!("{name} "));
+        assert!(!overlap.1.contains("delete"), "{}", overlap.1);
         other["podCIDRs"] = json!(["10.1.9.0/24"]);
         folder.keep("east", &[node(1, 1), node(1, 2), other]);
         assert_eq!(verified(&folder), 0);

@@ -200,18 +200,18 @@ fn a_log_says_what_where_and_how_much() {
         "level": "warning"
       },
       "help": {
-        "markdown": "# silent-cluster\n\n*warning*\n\n## What it finds\n\nA cluster that no other cluster can reach. Its snapshot has no node, all its nodes are left out, or\nit is new and no cluster gets any of its Peers.\n\nIt is an error if the snapshot has nodes and the cluster is not in the rendered tree yet: it has no\nfolder, and no other cluster's folder has a Peer of it. No level in the config changes that error.\nIt stays a warning if one node of several can be the reason, such as the only leader with a wrong\nendpoint: the cluster is then unreachable, and all others are rendered.\n\n## Why it matters\n\nNo other cluster gets a Peer for it, so it is cut off in both directions, including its services and\nadditional ranges. If there were Peers before, GitOps would delete them all, so `render` stops until\nyou allow it. If there were none, the cluster was added with a mistake that affects all its nodes.\n\n## Example\n\n```yaml\n# mesh.yaml, cluster east\nendpointFrom: [Annotation]\n```\n\n## Remedy\n\nRead the findings about its nodes. Usually they have the same cause, and one line of the entry fixes\nit. If the nodes have no keys and WireGuard addresses, Kilo does not run there, or did not run when\nthe snapshot was taken: run `clustermesh snapshot east` again. If the cluster should have no Peers\nfor now, render once with `--allow-empty '*/east'`. The folder `rendered/east` in git then records\nthat this was accepted, and later the finding is only a warning. Otherwise remove the cluster from\nthe mesh.\n",
-        "text": "# silent-cluster\n\n*warning*\n\n## What it finds\n\nA cluster that no other cluster can reach. Its snapshot has no node, all its nodes are left out, or\nit is new and no cluster gets any of its Peers.\n\nIt is an error if the snapshot has nodes and the cluster is not in the rendered tree yet: it has no\nfolder, and no other cluster's folder has a Peer of it. No level in the config changes that error.\nIt stays a warning if one node of several can be the reason, such as the only leader with a wrong\nendpoint: the cluster is then unreachable, and all others are rendered.\n\n## Why it matters\n\nNo other cluster gets a Peer for it, so it is cut off in both directions, including its services and\nadditional ranges. If there were Peers before, GitOps would delete them all, so `render` stops until\nyou allow it. If there were none, the cluster was added with a mistake that affects all its nodes.\n\n## Example\n\n```yaml\n# mesh.yaml, cluster east\nendpointFrom: [Annotation]\n```\n\n## Remedy\n\nRead the findings about its nodes. Usually they have the same cause, and one line of the entry fixes\nit. If the nodes have no keys and WireGuard addresses, Kilo does not run there, or did not run when\nthe snapshot was taken: run `clustermesh snapshot east` again. If the cluster should have no Peers\nfor now, render once with `--allow-empty '*/east'`. The folder `rendered/east` in git then records\nthat this was accepted, and later the finding is only a warning. Otherwise remove the cluster from\nthe mesh.\n"
+        "markdown": "# invalid-public-key\n\n*warning*\n\n## What it finds\n\nA node whose public key is malformed, or one that no handshake can use. It is not canonical padded\nbase64, not 32 bytes, all zero, or a point of low order, for which there is no private key. The node\nis left out, and with it the location that it leads.\n\n## Why it matters\n\nKilo ignores a Peer whose key it cannot decode, and its webhook refuses it, which blocks everything\nthat GitOps applies in the same step. Packets to a key that decodes but can never answer are lost.\n\n## Example\n\n```yaml\n# snapshots/east.json, node n1\nannotations:\n  kilo.squat.ai/key: vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4\n```\n\n## Remedy\n\nOnly Kilo should write this annotation. Restart the Kilo pod of the node, which writes the key\nagain, and run `clustermesh snapshot` again. If only the snapshot has this value, the snapshot was\nedited by hand.\n",
+        "text": "# invalid-public-key\n\n*warning*\n\n## What it finds\n\nA node whose public key is malformed, or one that no handshake can use. It is not canonical padded\nbase64, not 32 bytes, all zero, or a point of low order, for which there is no private key. The node\nis left out, and with it the location that it leads.\n\n## Why it matters\n\nKilo ignores a Peer whose key it cannot decode, and its webhook refuses it, which blocks everything\nthat GitOps applies in the same step. Packets to a key that decodes but can never answer are lost.\n\n## Example\n\n```yaml\n# snapshots/east.json, node n1\nannotations:\n  kilo.squat.ai/key: vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4\n```\n\n## Remedy\n\nOnly Kilo should write this annotation. Restart the Kilo pod of the node, which writes the key\nagain, and run `clustermesh snapshot` again. If only the snapshot has this value, the snapshot was\nedited by hand.\n"
       },
-      "id": "silent-cluster",
-      "name": "SilentCluster",
+      "id": "invalid-public-key",
+      "name": "InvalidPublicKey",
       "properties": {
         "tags": [
-          "Declarations that do not match the nodes"
+          "Identity of nodes: names, keys, endpoints"
         ]
       },
       "shortDescription": {
-        "text": "A cluster that no other cluster can reach."
+        "text": "A node whose public key is malformed, or one that no handshake can use."
       }
     }
     "##);
@@ -266,11 +266,9 @@ fn a_log_says_what_where_and_how_much() {
 fn a_job_is_reported_in_commands() {
     insta::assert_snapshot!(report_in(&wrong(), "github"), @"
     ::warning file=mesh.yaml,line=14,endLine=14,col=18,endColumn=29,title=host-bits::`10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16%0Ahelp: write `10.3.0.0/16`
-    ::warning file=mesh.yaml,line=7,endLine=7,col=13,endColumn=17,title=silent-cluster::east: no other cluster can reach it: its only node is left out (invalid-public-key)%0Ahelp: correct what is reported about its nodes
-    ::warning file=snapshots/east.json,line=21,endLine=21,col=30,endColumn=40,title=invalid-public-key::east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32%0Ahelp: check that the Kilo agent runs there, then run `clustermesh snapshot east`
-    ::warning file=snapshots/north.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::north/n1: left out: same public key as the target's own node `n1` (target west)%0Ahelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot north west`; if it is one machine that moved, this snapshot is enough
+    ::warning file=snapshots/east.json,line=21,endLine=21,col=30,endColumn=40,title=invalid-public-key::east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32 (1 other finding follows from it)%0Ahelp: check that the Kilo agent runs there, then run `clustermesh snapshot east`
+    ::warning file=snapshots/north.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::north/n1: left out: same public key as the target's own node `n1` (target west) (findings about 1 node follow from it)%0Ahelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot north west`; if it is one machine that moved, this snapshot is enough
     ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-in-two-clusters::west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)%0Ahelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot west north`; if it is one machine that moved, this snapshot is enough
-    ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::west/n1: left out: same public key as the target's own node `n1` (target north)%0Ahelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot west north`; if it is one machine that moved, this snapshot is enough
     ");
 }
 
@@ -310,20 +308,8 @@ fn a_merge_request_is_reported_in_issues() {
         "severity": "major"
       },
       {
-        "check_name": "silent-cluster",
-        "description": "east: no other cluster can reach it: its only node is left out (invalid-public-key)\nhelp: correct what is reported about its nodes",
-        "fingerprint": null,
-        "location": {
-          "lines": {
-            "begin": 7
-          },
-          "path": "mesh.yaml"
-        },
-        "severity": "major"
-      },
-      {
         "check_name": "invalid-public-key",
-        "description": "east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32\nhelp: check that the Kilo agent runs there, then run `clustermesh snapshot east`",
+        "description": "east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32 (1 other finding follows from it)\nhelp: check that the Kilo agent runs there, then run `clustermesh snapshot east`",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -335,7 +321,7 @@ fn a_merge_request_is_reported_in_issues() {
       },
       {
         "check_name": "key-of-target-node",
-        "description": "north/n1: left out: same public key as the target's own node `n1` (target west)\nhelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot north west`; if it is one machine that moved, this snapshot is enough",
+        "description": "north/n1: left out: same public key as the target's own node `n1` (target west) (findings about 1 node follow from it)\nhelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot north west`; if it is one machine that moved, this snapshot is enough",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -356,18 +342,6 @@ fn a_merge_request_is_reported_in_issues() {
           "path": "snapshots/west.json"
         },
         "severity": "major"
-      },
-      {
-        "check_name": "key-of-target-node",
-        "description": "west/n1: left out: same public key as the target's own node `n1` (target north)\nhelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot west north`; if it is one machine that moved, this snapshot is enough",
-        "fingerprint": null,
-        "location": {
-          "lines": {
-            "begin": 21
-          },
-          "path": "snapshots/west.json"
-        },
-        "severity": "major"
       }
     ]
     "#);
@@ -376,21 +350,17 @@ fn a_merge_request_is_reported_in_issues() {
 #[test]
 fn a_pull_request_is_reported_in_a_comment() {
     insta::assert_snapshot!(report_in(&wrong(), "markdown"), @"
-    ### clustermesh: 6 warnings
+    ### clustermesh: 4 warnings
 
-    **6 warnings**
+    **4 warnings**
 
     - `mesh.yaml:14` **host-bits** `` `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16 ``
       - help: `` write `10.3.0.0/16` ``
-    - `mesh.yaml:7` **silent-cluster** `east: no other cluster can reach it: its only node is left out (invalid-public-key)`
-      - help: `correct what is reported about its nodes`
-    - `snapshots/east.json:21` **invalid-public-key** `` east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32 ``
+    - `snapshots/east.json:21` **invalid-public-key** `` east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32 (1 other finding follows from it) ``
       - help: `` check that the Kilo agent runs there, then run `clustermesh snapshot east` ``
-    - `snapshots/north.json:21` **key-of-target-node** `` north/n1: left out: same public key as the target's own node `n1` (target west) ``
+    - `snapshots/north.json:21` **key-of-target-node** `` north/n1: left out: same public key as the target's own node `n1` (target west) (findings about 1 node follow from it) ``
       - help: `` on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot north west`; if it is one machine that moved, this snapshot is enough ``
     - `snapshots/west.json:21` **key-in-two-clusters** `west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)`
-      - help: `` on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot west north`; if it is one machine that moved, this snapshot is enough ``
-    - `snapshots/west.json:21` **key-of-target-node** `` west/n1: left out: same public key as the target's own node `n1` (target north) ``
       - help: `` on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot west north`; if it is one machine that moved, this snapshot is enough ``
     ");
 }
@@ -452,9 +422,8 @@ fn fingerprints_stay_when_lines_move() {
     let folder = wrong();
     let before = fingerprints(&folder);
     let findings = count(&folder);
-    for fingerprints in &before {
-        assert_eq!(fingerprints.len(), findings, "unique");
-    }
+    let issues = parsed(&folder, "gitlab").as_array().unwrap().len();
+    assert_eq!(before.each_ref().map(BTreeSet::len), [findings, issues], "unique");
     let mesh = folder.read("mesh.yaml");
     folder.write("mesh.yaml", format!("# A comment.\n\n{mesh}"));
     let mut snapshot: Value = serde_json::from_str(&folder.read("snapshots/west.json")).unwrap();
@@ -628,7 +597,7 @@ fn what_follows_from_another_finding_is_listed_under_it() {
     assert_eq!(issues.as_array().unwrap().len(), 1);
     let log = run("sarif").json();
     let results = log["runs"][0]["results"].as_array().unwrap();
-    assert_eq!(results.len(), 1);
+    assert_eq!(results.len(), findings.len());
     assert_eq!(results[0]["relatedLocations"].as_array().unwrap().len(), 3);
     assert_valid(&log);
 }

@@ -117,6 +117,8 @@ fn fails_where_it_could_pass_for_somebody_else() {
        |
     32 |   - "172.16.0.0/12"
        |     ^^^^^^^^^^^^^^^ accepts these sources
+    help: run `clustermesh render`
+
     error[capture]: west: east can receive packets for addresses that are not its own: the Peer prod--east--n2 takes the destinations 10.2.1.128/25 (a pod on north/n1)
       --> rendered/west/prod--east.yaml:31:5
        |

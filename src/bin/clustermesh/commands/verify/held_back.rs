@@ -9,7 +9,7 @@ use clustermesh::expectations::Expectations;
 use clustermesh::fleet::SnapshotFile;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::gitops::Fate;
-use clustermesh::rules::rendered::Allowing;
+use clustermesh::rules::rendered::{Allowing, PlannedFleet};
 use clustermesh::rules::verified::{self, InputGaps};
 use clustermesh::rules::{self, Finding, Purpose, Rule};
 use clustermesh::{manifest, text};
@@ -191,7 +191,13 @@ impl Refresh {
         let applied = ClusterPeers::planned(settings, plan, &texts, &known);
         let fabric = applied.fabric_of(&self.inputs, Some(fleet), None);
         let are_silenced = verified::silenced(fleet, Some(plan));
-        let gaps = InputGaps { mistakes: &[], missing: &[], are_silenced };
+        let gaps = InputGaps {
+            mistakes: &[],
+            missing: &[],
+            are_silenced,
+            planned: Some(PlannedFleet { fleet, plan }),
+            config: &settings.config.content,
+        };
         let request = ProofRequest {
             asked: self.inputs.asked(),
             expectations: &self.expectations,
@@ -200,7 +206,7 @@ impl Refresh {
         };
         let reach = look_with(&fabric, &self.expectations, settings.ceilings)?;
         let proof = Proof::new(&reach, request, || rules::excused(fleet, plan));
-        let mut findings = rules::of_nodes(fleet, Some(plan), &settings.config.content.limits);
+        let mut findings = rules::of_nodes(fleet, Some(plan), &settings.config.content);
         findings.extend(proof.findings);
         Ok(findings)
     }

@@ -90,7 +90,7 @@ impl JoinPlan {
         let request = ProofRequest {
             asked: Asked { meshes: &joined.meshes, ..inputs.asked() },
             expectations: &read.expectations,
-            gaps,
+            gaps: InputGaps { planned: None, ..gaps },
             most: inputs.settings.ceilings.most_steps(),
         };
         let proof = {

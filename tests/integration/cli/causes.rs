@@ -1,0 +1,207 @@
+//! Causes: one mistake is one entry for a person, with what follows from it below it.
+
+use super::*;
+use crate::support::assert_contains;
+
+/// A rendered mesh of two clusters, of which no node of `east` has an endpoint now.
+fn unreachable() -> Folder {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", NORTH, "");
+    fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let nodes = [1, 2].map(|number| {
+        let mut node = node(1, number);
+        node["addresses"] = json!([]);
+        node["annotations"].as_object_mut().unwrap().remove("kilo.squat.ai/endpoint");
+        node
+    });
+    folder.keep("east", &nodes);
+    folder
+}
+
+fn lines(folder: &Folder) -> Vec<String> {
+    let run = folder.run(&["validate", "--output", "concise"]);
+    let found = run.stdout.lines().filter_map(|it| {
+        let (severity, rest) = it.split_once('[')?;
+        let severity = severity.rsplit(' ').next()?;
+        let (rule, message) = rest.split_once("] ")?;
+        let follows = message.rsplit_once(" (").filter(|it| it.1.contains("from it"));
+        Some(format!("{severity} {rule} {}", follows.map_or("", |it| it.1)).trim().to_owned())
+    });
+    found.collect()
+}
+
+#[test]
+fn losses_stand_below_the_nodes_that_cause_them() {
+    let folder = unreachable();
+    assert_eq!(
+        lines(&folder),
+        [
+            "error missing-endpoint 3 other findings follow from it: errors[empty-target, lost-source])"
+        ]
+    );
+    let run = folder.run(&["validate"]);
+    assert_eq!((run.code, run.stderr.as_str()), (1, "1 error\n"));
+    assert_contains(&run.stdout, "east: 2 nodes left out: no endpoint");
+    assert_contains(&run.stdout, "--allow-empty");
+}
+
+/// Folding is for people: programs get each finding with its own level.
+#[test]
+fn programs_get_every_finding_with_its_level() {
+    let folder = unreachable();
+    let report = folder.run(&["validate", "--output", "json"]).json();
+    assert_eq!(report["summary"], json!({ "errors": 2, "warnings": 2, "notices": 0 }));
+    let findings = report["findings"].as_array().unwrap();
+    for finding in findings.iter().filter(|it| it["rule"] != "missing-endpoint") {
+        assert_eq!(finding["cause"], json!({ "rule": "missing-endpoint", "cluster": "east" }));
+    }
+    let log = folder.run(&["validate", "--output", "sarif"]).json();
+    let results = log["runs"][0]["results"].as_array().unwrap().iter();
+    let mut levels: Vec<String> =
+        results.map(|it| format!("{} {}", it["ruleId"], it["level"]).replace('"', "")).collect();
+    levels.sort();
+    assert_eq!(
+        levels,
+        [
+            "empty-target error",
+            "lost-source error",
+            "missing-endpoint warning",
+            "silent-cluster warning"
+        ]
+    );
+}
+
+#[test]
+fn a_cause_that_is_not_reported_swallows_nothing() {
+    let folder = unreachable();
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
+    for entry in [
+        "rules: { missing-endpoint: { level: off, reason: test } }\n",
+        "ignore: [{ rule: missing-endpoint, cluster: east, reason: test }]\n",
+    ] {
+        folder.write("clustermesh.yaml", format!("{config}{entry}"));
+        let mut found = lines(&folder);
+        found.sort();
+        assert_eq!(
+            found,
+            ["error empty-target", "error lost-source", "warning silent-cluster"],
+            "{entry}"
+        );
+    }
+}
+
+/// Below a finding of another rule, a help would look like the help of that one alone.
+#[test]
+fn findings_of_two_rules_never_share_a_help() {
+    let folder = Folder::mesh();
+    let [mut keyless, mut wrong] = [1, 2].map(|number| node(1, number));
+    keyless["annotations"]["kilo.squat.ai/key"] = json!("");
+    wrong["annotations"]["kilo.squat.ai/key"] = json!("nonsense");
+    folder.keep("east", &[keyless, wrong, node(1, 3)]);
+    let run = folder.run(&["validate"]);
+    let rules = run.stdout.lines().filter_map(|it| {
+        let is_title = it.starts_with("warning[") || it.starts_with("help: check that the Kilo");
+        is_title.then(|| it.split([']', ':']).next().unwrap_or_default())
+    });
+    assert_eq!(
+        rules.collect::<Vec<_>>(),
+        ["warning[missing-public-key", "help", "warning[invalid-public-key", "help"],
+        "{}",
+        run.stdout
+    );
+}
+
+/// The tree is up to date, so no render helps.
+#[test]
+fn a_lost_path_names_the_finding_that_takes_its_range_out() {
+    let folder = Folder::mesh();
+    let line = "      wireguardCIDR: 10.101.0.0/24\n";
+    folder.edit("mesh.yaml", line, &format!("{line}      additionalCIDRs: [198.18.113.0/28]\n"));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_eq!(lines(&folder), ["warning looping-endpoint"]);
+    let run = folder.run(&["verify"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert_contains(&run.stdout, "error[no-route]: ");
+    assert_contains(&run.stdout, ", because of looping-endpoint of east; ");
+    assert_contains(
+        &run.stdout,
+        "help: remove 198.18.113.0/28 from the entry of `east`, or write ranges that do not contain the endpoints of \
+         `east`",
+    );
+    assert!(!run.stdout.contains("clustermesh render"), "{}", run.stdout);
+    let report = folder.run(&["verify", "--output", "json"]).json();
+    let cause = json!({ "rule": "looping-endpoint", "cluster": "east" });
+    assert_eq!(report["findings"][0]["cause"], cause);
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
+    let off = "rules: { looping-endpoint: { level: off, reason: test } }\n";
+    folder.write("clustermesh.yaml", format!("{config}{off}"));
+    let report = folder.run(&["verify", "--output", "json"]).json();
+    assert_eq!(report["findings"][0]["cause"], json!(null));
+}
+
+/// One key in two clusters, and the ranges that move because of it.
+#[test]
+fn a_key_in_two_clusters_is_one_entry() {
+    let folder = Folder::mesh();
+    let line = "      wireguardCIDR: 10.101.0.0/24\n";
+    folder.edit("mesh.yaml", line, &format!("{line}      serviceCIDR: 10.201.0.0/16\n"));
+    folder.edit("mesh.yaml", NORTH, "");
+    fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let mut twin = node(1, 1);
+    twin["annotations"]["kilo.squat.ai/key"] =
+        node(3, 1)["annotations"]["kilo.squat.ai/key"].clone();
+    folder.keep("east", &[twin, node(1, 2)]);
+    assert_eq!(
+        lines(&folder),
+        ["warning key-of-target-node findings about 1 node and 1 other finding follow from it)"]
+    );
+    let report = folder.run(&["validate", "--output", "json"]).json();
+    let findings = report["findings"].as_array().unwrap();
+    let moved = findings.iter().find(|it| it["rule"] == "moved-anchor").unwrap();
+    assert_eq!(moved["help"], json!(null));
+    assert_contains(moved["message"].as_str().unwrap(), "because the Peer that carries it now");
+}
+
+#[test]
+fn a_range_that_is_too_wide_is_one_entry() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "podCIDRs: [10.1.0.0/16]", "podCIDRs: [10.0.0.0/8]");
+    assert_eq!(
+        lines(&folder),
+        ["error overlapping-ranges 3 other findings follow from it)"],
+        "{}",
+        folder.run(&["validate"]).stdout
+    );
+}
+
+#[test]
+fn a_cluster_that_leaves_is_one_entry() {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", NORTH, "");
+    fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder.edit("mesh.yaml", "    - name: west\n", "    - name: west\n      state: Leaving\n");
+    assert_eq!(lines(&folder), ["notice leaving-cluster 1 other finding follows from it)"]);
+    let run = folder.run(&["validate"]);
+    for cluster in ["east", "west"] {
+        assert_contains(&run.stdout, &format!("--context {cluster} delete peers"));
+    }
+}
+
+#[test]
+fn a_renamed_cluster_is_one_entry() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "- name: west", "- name: paris");
+    assert_eq!(lines(&folder), ["error missing-snapshot 1 other finding follows from it)"]);
+    let run = folder.run(&["validate"]);
+    assert_contains(
+        &run.stdout,
+        "if `west` was renamed to `paris`, run `git mv snapshots/west.json snapshots/paris.json`",
+    );
+    fs::rename(folder.path("snapshots/west.json"), folder.path("snapshots/paris.json")).unwrap();
+    folder.edit("snapshots/paris.json", "\"cluster\":\"west\"", "\"cluster\":\"paris\"");
+    let found = lines(&folder);
+    assert!(!found.iter().any(|it| it.contains("snapshot")), "{found:?}");
+}
