@@ -230,3 +230,32 @@ fn levels_and_strict_apply() {
     let run = folder.run(&["verify", "--held-back", "HEAD", "--fail-on", "warning"]);
     assert_eq!(run.stdout, "north\n");
 }
+
+/// Many are found in a few proofs of the whole. `c1` takes the keys of the old nodes of `c2`, which is not the cause.
+#[test]
+fn of_many_clusters_exactly_the_causes_are_listed() {
+    let folder = Folder::empty();
+    let mut mesh = "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: { name: prod }\nspec:\n  clusters:\n".to_owned();
+    for number in 1..=14 {
+        mesh += &format!(
+            "    - {{ name: c{number}, podCIDRs: [10.{number}.0.0/16], wireguardCIDR: 10.{}.0.0/24 }}\n",
+            100 + number
+        );
+        folder.keep(&format!("c{number}"), &nodes(number, 3));
+    }
+    folder.write("mesh.yaml", mesh);
+    let repository = committed(folder);
+    let folder = &repository.folder;
+    for number in 1..=14 {
+        folder.keep(&format!("c{number}"), &nodes(number, 4));
+    }
+    for number in [4, 5, 9, 10, 12] {
+        let silent = annotated(nodes(number, 4), "key", |_| String::new());
+        folder.keep(&format!("c{number}"), &silent);
+    }
+    folder.keep("c1", &with_keys_of(1, 2));
+    let run = held_back(folder);
+    assert_eq!(run.stdout, "c1\nc10\nc12\nc4\nc5\nc9\n", "{}", run.stderr);
+    assert_contains(&run.stderr, "the new snapshot of c1 causes 1 error:\n");
+    assert_contains(&run.stderr, "the new snapshot of c9 causes");
+}

@@ -44,6 +44,13 @@ struct Refresh {
     known: BTreeSet<ErrorKind>,
     /// The errors of the snapshots that are not admitted.
     held: BTreeMap<ClusterName, Errors>,
+    /// Whether others were admitted after one of them was held.
+    are_others_admitted: bool,
+}
+
+/// Returns the clusters that errors name.
+fn named(errors: &Errors) -> BTreeSet<&str> {
+    errors.keys().filter_map(|(_, cluster)| cluster.as_deref()).collect()
 }
 
 /// Lists the clusters, and reports why.
@@ -86,6 +93,7 @@ fn held(
         others: BTreeMap::new(),
         known: BTreeSet::new(),
         held: BTreeMap::new(),
+        are_others_admitted: false,
     };
     if refresh.errors()?.is_empty() {
         return Ok(refresh);
@@ -97,8 +105,9 @@ fn held(
     // A snapshot may need another one that is admitted after it.
     loop {
         refresh.held.clear();
+        refresh.are_others_admitted = false;
         refresh.admit(&clusters)?;
-        if refresh.held.is_empty() || refresh.held.len() == clusters.len() {
+        if !refresh.are_others_admitted {
             return Ok(refresh);
         }
         clusters = refresh.held.keys().cloned().collect();
@@ -126,27 +135,87 @@ fn refreshed(
 }
 
 impl Refresh {
-    /// Admits the snapshots of clusters if these cause no new error together, else those of each half.
+    /// Admits the snapshots of clusters if these cause no new error together. Otherwise it tries those that no error
+    /// names before the others, and each half if that does not divide them.
     fn admit(&mut self, clusters: &[ClusterName]) -> CommandResult<()> {
-        self.swap(clusters);
-        let mut errors = self.errors()?;
-        errors.retain(|kind, _| !self.known.contains(kind));
-        if errors.is_empty() {
+        if clusters.is_empty() {
             return Ok(());
         }
-        self.swap(clusters);
+        let errors = self.new_errors(clusters)?;
+        if errors.is_empty() {
+            self.swap(clusters);
+            self.are_others_admitted = !self.held.is_empty();
+            return Ok(());
+        }
+        let named = named(&errors);
+        let is_named = |it: &ClusterName| named.contains(it.as_str());
+        let (named, rest): (Vec<_>, Vec<_>) = clusters.iter().cloned().partition(is_named);
         match clusters {
-            [] => Ok(()),
             [cluster] => {
                 self.held.insert(cluster.clone(), errors);
                 Ok(())
             }
+            _ if rest.is_empty() => {
+                let waiting = self.hold_causes(&named, &errors)?;
+                if waiting.len() == clusters.len() {
+                    self.admit_halves(clusters)
+                } else {
+                    self.admit(&waiting)
+                }
+            }
+            _ if named.is_empty() => self.admit_halves(clusters),
             _ => {
-                let (first, rest) = clusters.split_at(clusters.len() / 2);
-                self.admit(first)?;
-                self.admit(rest)
+                self.admit(&rest)?;
+                self.admit(&named)
             }
         }
+    }
+
+    fn admit_halves(&mut self, clusters: &[ClusterName]) -> CommandResult<()> {
+        let (first, rest) = clusters.split_at(clusters.len() / 2);
+        self.admit(first)?;
+        self.admit(rest)
+    }
+
+    /// Holds the snapshots of clusters that cause the errors that name them, and returns the other clusters.
+    ///
+    /// One by one, many hostile clusters would take as many proofs of the whole. The numbers of any two clusters differ
+    /// in a bit, so of all groups of clusters with the same bit, one has the first cluster and not the second: a
+    /// snapshot is the cause if errors name its cluster in all groups that have it, and in no other.
+    fn hold_causes(
+        &mut self,
+        clusters: &[ClusterName],
+        of_all: &Errors,
+    ) -> CommandResult<Vec<ClusterName>> {
+        let mut causes: BTreeSet<&ClusterName> = clusters.iter().collect();
+        let bits = usize::BITS - clusters.len().saturating_sub(1).leading_zeros();
+        for (bit, value) in (0..bits).flat_map(|bit| [(bit, 0), (bit, 1)]) {
+            let numbered = clusters.iter().enumerate();
+            let group: Vec<ClusterName> = numbered
+                .filter(|(number, _)| number >> bit & 1 == value)
+                .map(|(_, it)| it.clone())
+                .collect();
+            let errors = self.new_errors(&group)?;
+            let named = named(&errors);
+            causes.retain(|it| named.contains(it.as_str()) == group.contains(it));
+        }
+        for &cluster in &causes {
+            let own = of_all.iter().filter(|(kind, _)| kind.1.as_deref() == Some(cluster.as_str()));
+            let own = own.map(|(kind, finding)| (kind.clone(), finding.clone())).collect();
+            self.held.insert(cluster.clone(), own);
+        }
+        let waiting = clusters.iter().filter(|it| !causes.contains(it));
+        Ok(waiting.cloned().collect())
+    }
+
+    /// Returns the errors that the new snapshots of clusters would add to those that were admitted.
+    fn new_errors(&mut self, clusters: &[ClusterName]) -> CommandResult<Errors> {
+        self.swap(clusters);
+        let errors = self.errors();
+        self.swap(clusters);
+        let mut errors = errors?;
+        errors.retain(|kind, _| !self.known.contains(kind));
+        Ok(errors)
     }
 
     /// Exchanges both versions of the snapshots of clusters.
