@@ -313,13 +313,13 @@ impl KeyOrder {
         let begin = begin(key);
         let start = self.begins.partition_point(|it| *it < begin);
         let behind = self.begins.get(start..).unwrap_or_default();
-        let count = behind.iter().take_while(|it| **it == begin).count();
+        // Nodes report their keys, so all of them may have one beginning.
+        let count = behind.partition_point(|it| *it == begin);
         let alike = self.peers.get(start..start + count).unwrap_or_default();
-        let of = |peer: PeerId| all[peer].key();
-        let start = alike.iter().take_while(|it| of(**it) < Some(key)).count();
-        let behind = alike.get(start..).unwrap_or_default();
-        let same = behind.iter().take_while(|it| of(**it) == Some(key)).count();
-        behind.get(..same).unwrap_or_default()
+        let of = |peer: &PeerId| all[*peer].key();
+        let behind = alike.get(alike.partition_point(|it| of(it) < Some(key))..);
+        let behind = behind.unwrap_or_default();
+        behind.get(..behind.partition_point(|it| of(it) == Some(key))).unwrap_or_default()
     }
 }
 
