@@ -24,7 +24,7 @@ const SHOWN: usize = 300;
 
 /// Everything that a graph is made from.
 #[derive(Clone, Copy)]
-pub struct GraphInputs<'g> {
+pub struct GraphInputs<'g, 'f> {
     /// The meshes.
     pub meshes: &'g [Mesh],
     /// Their clusters with usable snapshots.
@@ -32,7 +32,7 @@ pub struct GraphInputs<'g> {
     /// The Peers that they get, unless a mistake prevents a plan.
     pub plan: Option<&'g Plan>,
     /// The same clusters with the Peers that they really get.
-    pub fabric: &'g Fabric<'g>,
+    pub fabric: &'g Fabric<'f>,
     /// The proof of these.
     pub verification: &'g Verification,
 }
@@ -43,7 +43,7 @@ type PathsByPair<'g> = BTreeMap<(&'g ClusterName, &'g ClusterName), ProvedPaths>
 /// The reasons why nodes take no part, by cluster and node.
 type Reasons<'g> = BTreeMap<(&'g ClusterName, &'g str), String>;
 
-impl GraphInputs<'_> {
+impl GraphInputs<'_, '_> {
     /// Returns the graph with all details.
     pub fn graph(&self) -> MeshGraph {
         let mut entries: BTreeMap<&ClusterName, Vec<(&Mesh, &Entry)>> = BTreeMap::new();

@@ -46,7 +46,7 @@ pub fn pairs(input: &[u8]) -> Result<Vec<(usize, &[u8])>, String> {
     }
 }
 
-impl<'t> Tracer<'_, 't> {
+impl<'t> Tracer<'_, '_, 't> {
     /// Follows the packet of a pair, or returns the mistake in its line.
     ///
     /// # Errors

@@ -13,11 +13,11 @@ use crate::rules::{Finding, granularity_advice};
 use crate::text;
 
 /// Traces packets between named ends.
-pub struct Tracer<'r, 't> {
+pub struct Tracer<'r, 'f, 't> {
     files: &'t dyn SourceTexts,
     meshes: &'r [Mesh],
-    fabric: &'r Fabric<'r>,
-    finder: EndFinder<'r, 'r>,
+    fabric: &'r Fabric<'f>,
+    finder: EndFinder<'r, 'f>,
     class: Option<AddressClass>,
 }
 
@@ -28,12 +28,12 @@ struct GivenEnd<'t> {
     found: Result<NamedEnd, NoEnd>,
 }
 
-impl<'r, 't> Tracer<'r, 't> {
+impl<'r, 'f, 't> Tracer<'r, 'f, 't> {
     /// Returns a tracer between ends of this class.
     pub fn new(
         files: &'t dyn SourceTexts,
         meshes: &'r [Mesh],
-        fabric: &'r Fabric<'r>,
+        fabric: &'r Fabric<'f>,
         class: Option<AddressClass>,
     ) -> Self {
         Self { files, meshes, fabric, finder: EndFinder::new(fabric), class }

@@ -192,7 +192,7 @@ fn verify(args: &VerifyArgs, read: &ProofInputs, printer: &mut Printer) -> Comma
     let wanted = ManuallyDrop::new(wanted);
     let clusters = wanted.fleet.clusters().chain(wanted.fleet.externals()).count();
     let progress = printer.progress(format!("Verifying {clusters} clusters"));
-    prove(args, read, &wanted, |verified| {
+    prove(args, read, &wanted, |verified, _| {
         drop(progress);
         let report = verified.report();
         match args.output.of_table() {
@@ -213,12 +213,12 @@ fn verify(args: &VerifyArgs, read: &ProofInputs, printer: &mut Printer) -> Comma
     })?
 }
 
-/// Proves what was read, and hands the result on.
+/// Proves what was read, and hands the result on, with what the proof looked at.
 pub(crate) fn prove<T>(
     args: &VerifyArgs,
     read: &ProofInputs,
     wanted: &WantedPeers,
-    then: impl FnOnce(&Verified) -> T,
+    then: impl FnOnce(&Verified, &Reach) -> T,
 ) -> CommandResult<T> {
     let inputs = &read.inputs;
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
@@ -252,7 +252,7 @@ pub(crate) fn prove<T>(
     }
     findings.extend(inputs.settings.in_force(found));
     let folder = input_file::name(&inputs.settings.rendered.value);
-    Ok(then(&Verified {
+    let verified = Verified {
         basis: basis(inputs, &args.dumps),
         fabric,
         files: &inputs.files,
@@ -267,5 +267,6 @@ pub(crate) fn prove<T>(
         focus: None,
         keeping_nodes: mesh::without_node_addresses(&inputs.meshes),
         joining: Some(&outlook),
-    }))
+    };
+    Ok(then(&verified, &reach))
 }

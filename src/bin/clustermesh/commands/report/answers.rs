@@ -8,12 +8,14 @@ use clustermesh::diagnostic::escaped;
 use clustermesh::graph::{GraphInputs, GraphLevel, MeshGraph};
 use clustermesh::html_report::{MeshResults, NoResult, page};
 use clustermesh::outage::OutageProof;
+use clustermesh::proof::reach::Reach;
 use clustermesh::results::findings::Report;
 use clustermesh::results::findings::json::{WrittenFinding, findings};
 use clustermesh::results::outage::json::WrittenOutage;
 use clustermesh::results::outage::{LossProof, TriedLosses};
 use clustermesh::results::trace::TraceResult;
 use clustermesh::results::trace::tracer::Tracer;
+use clustermesh::results::verify::Verified;
 use clustermesh::results::verify::json::{WrittenFailure, WrittenVerification, written};
 use clustermesh::results::{diff, outage};
 
@@ -24,7 +26,7 @@ use crate::commands::{capacity, validate};
 use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs::{self, Inputs};
 use crate::output::Printer;
-use crate::proving::{self, WantedPeers};
+use crate::proving::WantedPeers;
 use crate::settings::FileOptions;
 
 /// The most packets that are followed.
@@ -116,35 +118,39 @@ struct Proofs<'r> {
 }
 
 fn prove<'r>(read: &'r ProofInputs, refused: Option<&NoResult>) -> CommandResult<Proofs<'r>> {
-    let ProofInputs { inputs, applied, .. } = read;
-    let wanted = WantedPeers::plan(inputs, &Dumps::default(), applied)?;
-    let fabric = applied.fabric_of(inputs, Some(&wanted.fleet), None);
-    let ceilings = inputs.settings.ceilings;
-    let reach = proving::look(&fabric, ceilings)?;
+    let wanted = WantedPeers::plan(&read.inputs, &Dumps::default(), &read.applied)?;
+    verify::prove(&VerifyArgs::default(), read, &wanted, |verified, reach| {
+        proofs(read, &wanted, verified, reach, refused)
+    })?
+}
+
+/// Returns what one proof shows.
+fn proofs<'r>(
+    read: &'r ProofInputs,
+    wanted: &WantedPeers,
+    verified: &Verified,
+    reach: &Reach,
+    refused: Option<&NoResult>,
+) -> CommandResult<Proofs<'r>> {
+    let inputs = &read.inputs;
+    let Verified { fabric, verification, .. } = *verified;
     let verified = match refused {
         Some(refused) => Err(refused.clone()),
-        None => verify::prove(&VerifyArgs::default(), read, &wanted, written)
-            .and_then(|it| Ok(it?))
-            .map_err(refusal),
+        None => Ok(written(verified)?),
     };
-    let verification = proving::verified(&reach, inputs.asked(), || wanted.excused());
-    let proof = OutageProof::new(&reach, inputs.asked(), ceilings.most_steps());
+    let proof = OutageProof::new(reach, inputs.asked(), inputs.settings.ceilings.most_steps());
     let tried = TriedLosses::Single(proof.survey());
-    let outage = LossProof {
-        basis: String::new(),
-        fabric: &fabric,
-        total: verification.total(),
-        tried: &tried,
-    };
+    let total = verification.total();
+    let outage = LossProof { basis: String::new(), fabric, total, tried: &tried };
     let graph = GraphInputs {
         meshes: &inputs.meshes,
         fleet: &wanted.fleet,
         plan: wanted.plan.as_ref(),
-        fabric: &fabric,
-        verification: &verification,
+        fabric,
+        verification,
     };
     let graph = graph.graph().shown(&BTreeSet::new(), Some(GraphLevel::Nodes));
-    let mut tracer = Tracer::new(&inputs.files, &inputs.meshes, &fabric, None);
+    let mut tracer = Tracer::new(&inputs.files, &inputs.meshes, fabric, None);
     let failures = verified.iter().flat_map(|it| &it.failures);
     let packets = failures.take(PACKETS).map(|it| {
         let WrittenFailure { from, source, to, destination, .. } = it;
