@@ -3,14 +3,18 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, FromArgMatches as _, Subcommand, ValueEnum as _};
+use clustermesh::diagnostic;
 
 use crate::command_groups::{GROUPS, names};
 use crate::commands;
 use crate::output::ReportFormat;
 use crate::settings::{self, CLUSTER_ACCESS, FILES, FileOptions, OUTPUT, PrintOptions};
 use crate::threshold;
+
+/// The longest word that an error repeats, in characters.
+const SHOWN: usize = 400;
 
 /// A command line.
 pub(crate) struct Cli {
@@ -79,6 +83,31 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
         threshold::floor().map_err(|it| program.error(ErrorKind::ValueValidation, it))?;
     }
     Ok(Cli { findings_format: findings_format(&command, given), command, files, printing })
+}
+
+/// Escapes the words of a command line that an error repeats.
+pub(crate) fn escaped(mut error: clap::Error) -> clap::Error {
+    let escaped = |text: &String| diagnostic::escaped(text, SHOWN);
+    let hostile: Vec<(ContextKind, ContextValue)> = error
+        .context()
+        .filter_map(|(kind, value)| {
+            let value = match value {
+                ContextValue::String(text) => ContextValue::String(escaped(text)),
+                ContextValue::Strings(texts) => {
+                    ContextValue::Strings(texts.iter().map(escaped).collect())
+                }
+                _ => return None,
+            };
+            Some((kind, value))
+        })
+        .filter(|(kind, value)| error.get(*kind) != Some(value))
+        .collect();
+    for (kind, value) in hostile {
+        error.insert(kind, value);
+        // It repeats the word as it is.
+        error.remove(ContextKind::Suggested);
+    }
+    error
 }
 
 /// Returns the format of findings, by the value of `--output`.

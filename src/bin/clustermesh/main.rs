@@ -95,7 +95,7 @@ fn main() -> ExitCode {
     }
     let cli = match arguments::parse(env::args_os()) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(&arguments::escaped(error)),
     };
     let mut printer = output::Printer::new(cli.printing);
     let outcome = run(&cli.command, &cli.files, &mut printer);

@@ -241,3 +241,30 @@ fn escapes_names_in_the_tree() {
     folder.write("rendered/west/prod--south.yaml", peer);
     harmless(&folder, 1, &["render"]);
 }
+
+/// Words of a command line can come from a pull request, through a script of a job.
+#[test]
+fn escapes_wrong_words() {
+    let folder = Folder::mesh();
+    for line in [
+        &[NAME][..],
+        &["render", NAME],
+        &["render", &format!("--{NAME}")],
+        &["render", &format!("--{NAME}=x")],
+        &["render", "--fail-on", NAME],
+        &["render", "--allow-empty", NAME],
+        &["render", "--ceiling", NAME],
+        &["render", "--ceiling", &format!("{NAME}=1")],
+        &["verify", "--output", NAME],
+        &["verify", "--peers", NAME],
+        &["trace", NAME],
+        &["explain", NAME],
+        &["schema", NAME],
+        &["completions", NAME],
+        &["snapshot", "east", "--from", "x", "--accept", NAME],
+        &["init", "--from", NAME],
+        &["outage", "--lose", NAME],
+    ] {
+        harmless(&folder, 2, line);
+    }
+}
