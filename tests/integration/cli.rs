@@ -96,6 +96,19 @@ const TREE: [&str; 9] = [
 /// The state of a file that shows whether it was touched: inode, time, text.
 type Touch = (u64, SystemTime, String);
 
+/// Gives everything in a folder to a user.
+#[cfg(unix)]
+fn give(folder: &Folder, path: &str, uid: u32) {
+    let top = folder.path(path);
+    let mut paths = vec![top.clone()];
+    while let Some(path) = paths.pop() {
+        std::os::unix::fs::chown(&path, Some(uid), Some(uid)).unwrap();
+        if path.is_dir() {
+            paths.extend(fs::read_dir(&path).unwrap().map(|it| it.unwrap().path()));
+        }
+    }
+}
+
 /// A folder of its own, for one test.
 struct Folder(TempDir);
 

@@ -59,7 +59,7 @@ fn applications(settings: &Settings) -> Vec<ArgoApplication> {
     let folders = [Some(settings.config.join("")), top].into_iter().flatten();
     let listed = folders
         .map(|it| it.join(FOLDER))
-        .filter(|it| disk::is_folder(roots, it))
+        .filter(|it| disk::is_folder(roots, it).unwrap_or(false))
         .flat_map(|it| disk::files_in(roots, &it, &["yaml", "yml"]).unwrap_or_default());
     let files: Vec<PathBuf> = listed.chain(outputs::recorded(settings)).collect();
     files

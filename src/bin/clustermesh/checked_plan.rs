@@ -202,7 +202,8 @@ pub(crate) fn missing_snapshots(
     unread.map(move |missing| {
         let folder = &inputs.settings.snapshots.value;
         let path = folder.join(format!("{}.json", missing.cluster));
-        let is_committed = head.as_ref().is_some_and(|it| disk::is_file(it, &path));
+        let is_committed =
+            head.as_ref().is_some_and(|it| disk::is_file(it, &path).unwrap_or(false));
         let file = input_file::name(&path);
         rules::mesh::missing_snapshot(missing, &file, &inputs.unnamed, is_committed)
     })
@@ -225,7 +226,7 @@ fn mistakes(
     let mut mistakes = inputs.findings.clone();
     mistakes.extend(exceeded.map(rules::mesh::beyond_ceiling));
     mistakes.extend(missing_snapshots(inputs, missing));
-    mistakes.extend(tree_comparison::overrides_above(&inputs.settings));
+    mistakes.extend(tree_comparison::overrides_above(&inputs.settings)?);
     if inputs.is_whole {
         let config = &inputs.settings.config;
         mistakes.extend(config.unnamed(&inputs.meshes));
@@ -234,7 +235,7 @@ fn mistakes(
         let files: Vec<String> =
             inputs.settings.mesh_files()?.iter().map(|file| input_file::name(&file.path)).collect();
         let rendered = &inputs.settings.rendered;
-        let has_peers = disk::is_there(&inputs.settings.roots_of(rendered), &rendered.value);
+        let has_peers = disk::is_there(&inputs.settings.roots_of(rendered), &rendered.value)?;
         mistakes.push(rules::mesh::no_mesh(&files, has_peers));
     }
     Ok(mistakes)

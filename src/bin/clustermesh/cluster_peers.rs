@@ -304,7 +304,7 @@ impl ClusterPeers {
     ) -> CommandResult<()> {
         let root = &inputs.settings.rendered.value;
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);
-        if !disk::is_folder(&roots, root) {
+        if !disk::is_folder(&roots, root)? {
             let treeless = vec![reach::treeless(&input_file::name(root), help)];
             return Err(CommandFailure::without_files(treeless, Outcome::Unreadable));
         }

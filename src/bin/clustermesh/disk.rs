@@ -65,7 +65,8 @@ pub(crate) fn length(path: &Path) -> anyhow::Result<u64> {
         // Opening a pipe would wait for a reader.
         Ok(metadata) if !metadata.is_file() => bail!("{} is not a file", shown(path)),
         Ok(metadata) => Ok(metadata.len()),
-        Err(_) => Ok(0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -174,7 +175,7 @@ fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
 }
 
 /// The folder of a file, which has a name even if the path does not contain it.
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),

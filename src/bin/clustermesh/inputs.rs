@@ -312,7 +312,7 @@ impl Inputs {
     fn find_strays(&mut self, named: &BTreeSet<String>) -> anyhow::Result<()> {
         let folder = &self.settings.snapshots.value;
         let roots = self.settings.roots_of(&self.settings.snapshots);
-        if !disk::is_folder(&roots, folder) {
+        if !disk::is_folder(&roots, folder)? {
             return Ok(());
         }
         let known: BTreeSet<&str> = self.snapshots.keys().map(ClusterName::as_str).collect();
@@ -369,7 +369,7 @@ fn read_snapshot(
     known: Option<&KnownSnapshots>,
 ) -> anyhow::Result<ReadSnapshot> {
     let path = folder.join(format!("{cluster}.json"));
-    if !disk::is_there(roots, &path) {
+    if !disk::is_there(roots, &path)? {
         return Ok(ReadSnapshot::Missing);
     }
     let text = disk::read_text(roots, &path, SIZE_LIMIT)?;

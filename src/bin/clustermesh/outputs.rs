@@ -174,10 +174,11 @@ fn own_tree(settings: &Settings) -> &str {
 /// Returns the text of a template that is named relative to a folder.
 pub(crate) fn read_template(roots: &Roots, base: &Path, path: &str) -> Result<String, String> {
     let file = base.join(path);
-    if has_hidden(Path::new(path)) || is_hidden(base, &file) {
+    // An error must not reveal whether a file outside exists.
+    let text = disk::read_text(roots, &file, TEMPLATE_LIMIT);
+    if has_hidden(Path::new(path)) || text.is_ok() && is_hidden(base, &file) {
         return Err("a template must not be a hidden file or in a hidden folder".to_owned());
     }
-    let text = disk::read_text(roots, &file, TEMPLATE_LIMIT);
     text.map_err(|error| format!("{:#}", error.root_cause()))
 }
 
@@ -211,7 +212,7 @@ pub(crate) fn recorded(settings: &Settings) -> Vec<PathBuf> {
 fn read_record(settings: &Settings) -> Result<Option<Record>, Box<Finding>> {
     let path = settings.rendered.value.join(RECORD);
     let roots = settings.roots_of(&settings.rendered);
-    if !disk::is_there(&roots, &path) {
+    if matches!(disk::is_there(&roots, &path), Ok(false)) {
         return Ok(None);
     }
     let name = input_file::name(&path);
@@ -311,7 +312,7 @@ impl OutputSurvey<'_> {
             return;
         }
         match self.found(&file) {
-            Ok(None) => {}
+            Ok(None) => self.outputs.beside.gone.push(file),
             Ok(Some(found)) if found.digest == *recorded => {
                 let note = mirrors::unserved(self.settings, path);
                 self.outputs.unserved.extend(note);
@@ -336,14 +337,16 @@ impl OutputSurvey<'_> {
         let roots = &self.settings.config.roots;
         let reason = |error: anyhow::Error| format!("{:#}", error.root_cause());
         disk::check_output(roots, file).map_err(reason)?;
+        let file_type = disk::type_of(roots, file).map_err(reason)?;
+        // An error must not reveal where a link leads.
+        if let Some(file_type) = file_type.filter(|file_type| !file_type.is_file()) {
+            return Err(format!("{} exists in its place", disk::kind(file_type)));
+        }
         if is_hidden(&self.settings.config.join(""), file) {
             return Err("a link leads to a hidden folder".to_owned());
         }
-        match disk::type_of(roots, file) {
+        match file_type {
             None => Ok(None),
-            Some(file_type) if !file_type.is_file() => {
-                Err(format!("{} exists in its place", disk::kind(file_type)))
-            }
             Some(_) => {
                 let text = disk::read_text(roots, file, LIMIT).map_err(reason)?;
                 Ok(Some(FoundOutput {
@@ -395,13 +398,13 @@ impl OutputSurvey<'_> {
         let path = self.settings.rendered.value.join(RECORD);
         let beside = &mut self.outputs.beside;
         if texts.is_empty() {
-            beside.remove.extend(disk::is_there(&Roots::anywhere(), &path).then_some(path));
+            let is_absent = matches!(disk::is_there(&Roots::anywhere(), &path), Ok(false));
+            beside.remove.extend((!is_absent).then_some(path));
             return Ok(self.outputs);
         }
         let text = Record::new(texts).text();
         let roots = self.settings.roots_of(&self.settings.rendered);
-        let is_current = disk::is_there(&roots, &path)
-            && disk::has(&roots, &path, text.as_bytes()).unwrap_or(false);
+        let is_current = disk::has(&roots, &path, text.as_bytes()).unwrap_or(false);
         if !is_current {
             if beside.write.is_empty() && beside.remove.is_empty() {
                 self.outputs.changed.push(path.clone());

@@ -94,7 +94,7 @@ impl FileOptions {
         let meshes = match &self.meshes {
             Some(given) => given.clone(),
             None if config.content.meshes.is_empty() => Setting {
-                value: config_file::default_meshes(&config),
+                value: config_file::default_meshes(&config)?,
                 origin: SettingOrigin::Default,
             },
             None => Setting {
@@ -110,11 +110,12 @@ impl FileOptions {
         };
         let home = home(&config, &meshes.value);
         let beside = |said: Option<&String>, field: &str, name: &str| {
-            let default = || Some(home.join(name)).filter(|it| disk::is_there(&config.roots, it));
-            Setting {
-                value: said.map(|path| config.join(path)).or_else(default),
-                origin: config.origin(&[field]),
-            }
+            let default = home.join(name);
+            let value = match said {
+                Some(path) => Some(config.join(path)),
+                None => disk::is_there(&config.roots, &default)?.then_some(default),
+            };
+            anyhow::Ok(Setting { value, origin: config.origin(&[field]) })
         };
         Ok(Settings {
             surroundings: self.surroundings.clone(),
@@ -131,8 +132,8 @@ impl FileOptions {
                 config.content.expectations.as_ref(),
                 "expectations",
                 EXPECTATIONS,
-            ),
-            policies: beside(config.content.policies.as_ref(), "policies", POLICIES),
+            )?,
+            policies: beside(config.content.policies.as_ref(), "policies", POLICIES)?,
             kubeconfig: kubeconfig(),
             ceilings: self.ceilings.iter().fold(config.content.ceilings, |all, it| all.with(*it)),
             home: home.clone(),
@@ -163,7 +164,7 @@ impl Settings {
         let rendered = &self.rendered;
         let is_rendered = || disk::is_folder(&self.roots_of(rendered), &rendered.value);
         config_file::mesh_files(
-            &self.mesh_paths(),
+            &self.mesh_paths()?,
             &self.config.roots,
             &self.surroundings,
             is_rendered,
@@ -172,7 +173,7 @@ impl Settings {
 
     /// Returns the files with meshes, in order, or none if there is no mesh yet.
     pub(crate) fn mesh_files_if_any(&self) -> anyhow::Result<Vec<InputFile>> {
-        config_file::any_mesh_files(&self.mesh_paths())
+        config_file::any_mesh_files(&self.mesh_paths()?)
     }
 
     /// Returns where the files of a folder may be: in the folder, if a flag or a variable names it,
@@ -194,17 +195,17 @@ impl Settings {
 
     /// Returns the paths of the meshes, and where they may be: a file that a person named for this
     /// run anywhere.
-    fn mesh_paths(&self) -> Vec<InputFile> {
+    fn mesh_paths(&self) -> anyhow::Result<Vec<InputFile>> {
         let paths = self.meshes.value.iter();
-        let input = |path: &PathBuf| InputFile {
-            path: path.clone(),
-            roots: match self.meshes.is_named() {
-                true if disk::is_folder(&self.config.roots.of_named(), path) => {
+        let input = |path: &PathBuf| {
+            let roots = match self.meshes.is_named() {
+                true if disk::is_folder(&self.config.roots.of_named(), path)? => {
                     self.config.roots.clone().and(path)
                 }
                 true => self.config.roots.of_named(),
                 false => self.config.roots.clone(),
-            },
+            };
+            Ok(InputFile { path: path.clone(), roots })
         };
         paths.map(input).collect()
     }

@@ -156,24 +156,23 @@ pub(crate) fn alone(settings: &Settings) -> anyhow::Result<OnDiskTree> {
 }
 
 /// Finds what changes the tree's delivery from the folders above it, up to the repository's root.
-pub(crate) fn overrides_above(settings: &Settings) -> Vec<Finding> {
+pub(crate) fn overrides_above(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
     let Some(repository) = settings.surroundings.repository() else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let repository = disk::canonical(&repository);
     let tree = disk::canonical(&settings.rendered.value);
     let here = disk::canonical(Path::new("."));
-    let files = tree
-        .ancestors()
-        .skip(1)
-        .take_while(|folder| folder.starts_with(&repository))
-        .filter_map(|folder| {
-            let file_type = disk::type_of(&Roots::anywhere(), &folder.join(Overriding::IGNORE))?;
+    let folders = tree.ancestors().skip(1).take_while(|folder| folder.starts_with(&repository));
+    let mut found = Vec::new();
+    for folder in folders {
+        let file_type = disk::type_of(&Roots::anywhere(), &folder.join(Overriding::IGNORE))?;
+        if let Some(file_type) = file_type.filter(|file_type| !file_type.is_dir()) {
             let path = input_file::name(&seen_from(&here, folder).join(Overriding::IGNORE));
-            let found = gitops::override_file(&path, disk::kind(file_type), Overriding::Ignore);
-            (!file_type.is_dir()).then_some(found)
-        });
-    files.collect()
+            found.push(gitops::override_file(&path, disk::kind(file_type), Overriding::Ignore));
+        }
+    }
+    Ok(found)
 }
 
 /// Finds what changes the delivery from a folder, unless it is found in the tree or above it.

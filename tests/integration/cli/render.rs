@@ -266,6 +266,21 @@ fn cleans_up_after_a_killed_run() {
     assert!(!folder.path("rendered/.clustermesh-a1B2c3").exists());
 }
 
+/// A run that was killed in the swap: the record waited, and the folder of a cluster that left was emptied.
+#[test]
+fn a_leftover_of_a_killed_run_is_not_foreign() {
+    let folder = Folder::rendered();
+    folder.write("rendered/.clustermesh-a1B2c3", "half");
+    fs::create_dir(folder.path("rendered/south")).unwrap();
+    let check = folder.run(&["render", "--check"]);
+    assert_eq!((check.code, check.stdout.as_str()), (0, ""), "{}", check.stderr);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let mut left: Vec<_> =
+        fs::read_dir(folder.path("rendered")).unwrap().map(|it| it.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["east", "north", "west"]);
+}
+
 #[test]
 fn writes_nothing_if_anything_is_wrong() {
     let folder = Folder::rendered();

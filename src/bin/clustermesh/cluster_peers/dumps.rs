@@ -186,7 +186,7 @@ impl Dumps {
                 .into());
             }
             let (source, text, file) = read_file(&known, path)?;
-            if disk::is_file(&Roots::anywhere(), path) {
+            if disk::is_file(&Roots::anywhere(), path)? {
                 let later = LaterFile::manifests(path.clone(), &Roots::anywhere());
                 inputs.files.add_later(source, later);
             } else {

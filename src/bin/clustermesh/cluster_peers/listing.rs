@@ -21,7 +21,7 @@ impl FolderListing {
     /// Looks into the folder of a cluster. No link is followed.
     pub(super) fn read(roots: &Roots, folder: PathBuf) -> anyhow::Result<Self> {
         let mut listing = Self { path: folder.clone(), found: None, skipped: Vec::new() };
-        let Some(file_type) = disk::type_of(roots, &folder) else {
+        let Some(file_type) = disk::type_of(roots, &folder)? else {
             return Ok(listing);
         };
         if !file_type.is_dir() {

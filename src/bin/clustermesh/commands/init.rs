@@ -172,7 +172,7 @@ fn proposed(args: &InitArgs, files: &FileOptions, home: &Home) -> CommandResult<
     }
     let mut settings = files.settle()?;
     let is_new = settings.mesh_files_if_any()?.is_empty()
-        && !disk::is_there(&Roots::within(Path::new(".")), Path::new(MESH));
+        && !disk::is_there(&Roots::within(Path::new(".")), Path::new(MESH))?;
     if is_new {
         let mesh = args.clusters.propose(&mut settings, home)?;
         return Ok(Some(Proposed::Mesh(Box::new(mesh))));
@@ -196,8 +196,8 @@ fn check_outputs<'f>(
             .with_context(|| format!("cannot write `{path}`"))?;
         for folder in Path::new(path).ancestors().skip(1) {
             if folder != Path::new("")
-                && disk::is_there(&roots, folder)
-                && !disk::is_folder(&roots, folder)
+                && disk::is_there(&roots, folder)?
+                && !disk::is_folder(&roots, folder)?
             {
                 bail!("cannot write `{path}`: {} is not a folder", disk::shown(folder));
             }
@@ -218,7 +218,7 @@ fn write(files: &[StarterFile], printer: &mut Printer) -> anyhow::Result<Vec<&'s
     let mut kept = Vec::new();
     for file in files {
         let path = Path::new(file.path);
-        if disk::is_there(&roots, path) {
+        if disk::is_there(&roots, path)? {
             kept.push(file.path);
             printer.line(&format!("kept existing {}", file.path));
         } else {

@@ -49,7 +49,7 @@ Examples:
 /// Fails if a file is there that is not a page, such as a mesh.
 fn refuse_other_file(path: &Path) -> anyhow::Result<()> {
     let roots = Roots::anywhere();
-    if !disk::is_there(&roots, path) {
+    if !disk::is_there(&roots, path)? {
         return Ok(());
     }
     let text = disk::read_text(&roots, path, LARGEST)?;
@@ -67,6 +67,7 @@ pub(crate) fn run(args: &ReportArgs, files: &FileOptions, printer: &mut Printer)
     match &args.out {
         Some(path) => {
             refuse_other_file(path)?;
+            disk::sweep(&Roots::anywhere(), disk::folder_of(path));
             disk::write_file(&Roots::anywhere(), path, page.as_bytes())?;
         }
         None => printer.print(&page)?,

@@ -53,32 +53,55 @@ pub(crate) fn standard_input(limit: u64) -> anyhow::Result<Vec<u8>> {
 
 /// Returns whether a path leads to a file that can be read again. A path that leaves the roots counts as one, whether
 /// the file exists or not: an attempt to read it fails.
-pub(crate) fn is_file(roots: &Roots, path: &Path) -> bool {
-    match roots.revision() {
-        Some(revision) => revision.target_type(path) == Some(EntryType::File),
-        None => roots.are_left_by(path) || path.is_file(),
-    }
+pub(crate) fn is_file(roots: &Roots, path: &Path) -> anyhow::Result<bool> {
+    leads_to(roots, path, EntryType::File)
 }
 
 /// Returns whether a path leads to a folder. A path that leaves the roots counts as one too.
-pub(crate) fn is_folder(roots: &Roots, path: &Path) -> bool {
+pub(crate) fn is_folder(roots: &Roots, path: &Path) -> anyhow::Result<bool> {
+    leads_to(roots, path, EntryType::Folder)
+}
+
+fn leads_to(roots: &Roots, path: &Path, wanted: EntryType) -> anyhow::Result<bool> {
     match roots.revision() {
-        Some(revision) => revision.target_type(path) == Some(EntryType::Folder),
-        None => roots.are_left_by(path) || path.is_dir(),
+        Some(revision) => Ok(revision.target_type(path) == Some(wanted)),
+        None if roots.are_left_by(path) => Ok(true),
+        None => Ok(if_there(path, fs::metadata(path))? == Some(wanted)),
     }
 }
 
 /// Returns whether anything is there, also if it is a link to nowhere.
-pub(crate) fn is_there(roots: &Roots, path: &Path) -> bool {
-    type_of(roots, path).is_some()
+pub(crate) fn is_there(roots: &Roots, path: &Path) -> anyhow::Result<bool> {
+    Ok(type_of(roots, path)?.is_some())
 }
 
 /// Returns what is there, no link followed.
-pub(crate) fn type_of(roots: &Roots, path: &Path) -> Option<EntryType> {
+pub(crate) fn type_of(roots: &Roots, path: &Path) -> anyhow::Result<Option<EntryType>> {
     match roots.revision() {
-        Some(revision) => revision.type_of(path),
-        None => path.symlink_metadata().ok().map(|it| it.file_type().into()),
+        Some(revision) => Ok(revision.type_of(path)),
+        None => if_there(path, path.symlink_metadata()),
     }
+}
+
+/// Returns what a look at a path has found. Only what is certainly not there is absent: a file in a folder that the user
+/// may not enter can be one that an earlier run wrote.
+fn if_there(path: &Path, looked: io::Result<Metadata>) -> anyhow::Result<Option<EntryType>> {
+    match looked {
+        Ok(metadata) => Ok(Some(metadata.file_type().into())),
+        Err(error) if is_absence(&error) => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot look at {}", shown(path))),
+    }
+}
+
+/// Returns whether nothing can be at a path: there is no entry, its folder is a file, links lead in circles, or
+/// no entry can have this name.
+fn is_absence(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
+    #[cfg(unix)]
+    if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
+        return true;
+    }
+    matches!(error.kind(), InvalidFilename | NotADirectory | NotFound)
 }
 
 /// Returns the files of a folder with one of these extensions, and the links to files, by name. The
@@ -92,10 +115,12 @@ pub(crate) fn files_in(
     let has_extension = |path: &PathBuf| {
         path.extension().and_then(|it| it.to_str()).is_some_and(|it| extensions.contains(&it))
     };
-    let mut files: Vec<PathBuf> = entries
-        .map(|(name, _)| folder.join(name))
-        .filter(|path| has_extension(path) && is_file(roots, path))
-        .collect();
+    let mut files = Vec::new();
+    for path in entries.map(|(name, _)| folder.join(name)).filter(has_extension) {
+        if is_file(roots, &path)? {
+            files.push(path);
+        }
+    }
     files.sort();
     Ok(files)
 }

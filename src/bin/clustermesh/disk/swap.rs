@@ -15,7 +15,10 @@ use rayon::prelude::*;
 use tempfile::{Builder, TempDir, TempPath};
 
 use super::tree::{TreeSurvey, WantedFiles, folders};
-use super::{OLD, TEMPORARY, create, folder_of, shown, sweep_all, temporary_in};
+use super::{
+    OLD, Roots, TEMPORARY, create, folder_of, is_abandoned, is_temporary, is_there, shown,
+    sweep_all, temporary_in,
+};
 use crate::disk;
 
 /// A swap in progress.
@@ -75,8 +78,8 @@ fn apply_in(
 ) -> anyhow::Result<()> {
     fs::create_dir_all(root)?;
     let _lock = disk::hold_lock(root)?;
-    for folder in &survey.abandoned {
-        remove_abandoned(folder)?;
+    for path in &survey.abandoned {
+        remove_abandoned(path)?;
     }
     let mut swap = Swap {
         staging: Builder::new().prefix(TEMPORARY).tempdir_in(root)?,
@@ -88,7 +91,7 @@ fn apply_in(
         return Err(swap.undo(error));
     }
     remove_emptied(root, wanted, survey);
-    beside.remove.iter().for_each(|it| remove_emptied_above(it));
+    beside.remove.iter().chain(&beside.gone).for_each(|it| remove_emptied_above(it));
     Ok(())
 }
 
@@ -97,10 +100,23 @@ fn is_absent(folder: &&Path) -> bool {
 }
 
 /// Another run may have been quicker.
-fn remove_abandoned(folder: &Path) -> anyhow::Result<()> {
-    match fs::remove_dir_all(folder) {
+fn remove_abandoned(path: &Path) -> anyhow::Result<()> {
+    let is_ours = path.file_name().is_some_and(|it| is_temporary(&it.to_string_lossy()));
+    if !is_ours {
+        // It fails if it is no longer empty.
+        let _ = fs::remove_dir(path);
+        return Ok(());
+    }
+    let removed = if path.is_dir() {
+        fs::remove_dir_all(path)
+    } else if is_abandoned(path) {
+        fs::remove_file(path)
+    } else {
+        Ok(())
+    };
+    match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", shown(folder)))
+            Err(error).with_context(|| format!("cannot remove {}", shown(path)))
         }
         _ => Ok(()),
     }
@@ -163,7 +179,7 @@ impl Swap {
         })?;
         let changed: BTreeSet<&str> = survey.changed.iter().map(String::as_str).collect();
         for (folder, paths) in folders {
-            if fs::symlink_metadata(root.join(folder)).is_err() {
+            if !is_there(&Roots::anywhere(), &root.join(folder))? {
                 let (from, to) = (self.staged(folder), root.join(folder));
                 self.steps.push(SwapStep::Move { from, to });
                 continue;
@@ -198,7 +214,7 @@ impl Swap {
         for (to, text) in &beside.write {
             let from = self.waiting.add(to, text)?;
             let to = to.clone();
-            self.steps.push(if fs::symlink_metadata(&to).is_ok() {
+            self.steps.push(if is_there(&Roots::anywhere(), &to)? {
                 let old = self.back_up(&to)?;
                 SwapStep::Replace { from, to, old }
             } else {
@@ -276,6 +292,8 @@ impl SwapStep {
 pub(crate) struct Beside {
     /// Files to remove.
     pub(crate) remove: Vec<PathBuf>,
+    /// Files that were to be removed and are gone: a killed run may have left their folders.
+    pub(crate) gone: Vec<PathBuf>,
     /// Files to write afterwards, in this order.
     pub(crate) write: Vec<(PathBuf, Arc<str>)>,
 }
@@ -339,7 +357,9 @@ impl Waiting {
 /// Removes the folders above a removed file in which nothing is left, as git would.
 fn remove_emptied_above(path: &Path) {
     for folder in path.ancestors().skip(1) {
-        if folder == Path::new("") || fs::remove_dir(folder).is_err() {
+        let removed = fs::remove_dir(folder);
+        let is_left = removed.is_err_and(|it| it.kind() != io::ErrorKind::NotFound);
+        if folder == Path::new("") || is_left {
             return;
         }
     }

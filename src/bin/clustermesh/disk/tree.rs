@@ -41,7 +41,7 @@ pub(crate) struct TreeSurvey {
     pub(crate) foreign: Vec<ForeignFile>,
     /// Not ours, and in the way of something wanted.
     pub(crate) blocked: Vec<ForeignFile>,
-    /// Folders in which a killed run had begun its work.
+    /// Leftovers of killed runs: folders in which they had begun their work, files that waited, emptied folders.
     pub(super) abandoned: Vec<PathBuf>,
 }
 
@@ -131,6 +131,8 @@ impl TreeWalk<'_> {
             let name = entry.file_name().to_string_lossy().into_owned();
             if file_type.is_dir() && is_temporary(&name) && holds_only_ours(&entry.path(), true) {
                 self.survey.abandoned.push(entry.path());
+            } else if file_type.is_file() && is_temporary(&name) {
+                self.survey.abandoned.push(entry.path());
             } else if file_type.is_dir() && is_name(&name) {
                 self.folder(&entry.path(), &name)?;
             } else if file_type.is_file() && name == RECORD {
@@ -147,7 +149,11 @@ impl TreeWalk<'_> {
     }
 
     fn folder(&mut self, folder: &Path, name: &str) -> anyhow::Result<()> {
-        for entry in entries(folder)? {
+        let entries = entries(folder)?;
+        if entries.is_empty() && !self.folders.contains(name) {
+            self.survey.abandoned.push(folder.to_owned());
+        }
+        for entry in entries {
             let path = entry.path();
             let file_type = entry.file_type().with_context(|| shown(&path))?;
             let file = entry.file_name();

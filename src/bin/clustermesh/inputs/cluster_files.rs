@@ -52,7 +52,7 @@ impl ClusterFiles {
     /// Lists the guards, if there are any.
     pub(super) fn guards(settings: &Settings, known: KnownClusters) -> anyhow::Result<Self> {
         let (folder, roots) = (settings.home.join("guards"), settings.home_roots());
-        if !disk::is_folder(&roots, &folder) {
+        if !disk::is_folder(&roots, &folder)? {
             return Ok(Self::default());
         }
         Self::list(&roots, &folder, "guard", known)

@@ -41,7 +41,7 @@ impl Inputs {
         let roots = self.settings.roots_of(&self.settings.snapshots);
         for cluster in concerned(&self.meshes) {
             let path = file(folder, &cluster);
-            if !disk::is_there(&roots, &path) {
+            if !disk::is_there(&roots, &path)? {
                 continue;
             }
             let text = disk::read_text(&roots, &path, SIZE_LIMIT)?;

@@ -96,7 +96,8 @@ impl ControlSearch<'_> {
                 let cluster = stem.to_lowercase();
                 let cluster = self.named.get(&cluster).map_or("CLUSTER", String::as_str);
                 let own = PathBuf::from(own).join(format!("{cluster}.yaml"));
-                (input_file::name(&own), disk::is_there(&self.roots, &own))
+                let is_absent = matches!(disk::is_there(&self.roots, &own), Ok(false));
+                (input_file::name(&own), !is_absent)
             }
         };
         Some(unread::unread(control, place(path), &own, is_alike && !is_there))

@@ -62,7 +62,7 @@ pub(super) fn strays(settings: &Settings, is_known: impl Fn(&str) -> bool) -> Ve
         let place = settings.config.join(&path);
         let entries = match disk::entries(roots, &place) {
             Ok(entries) => entries,
-            Err(_) if !disk::is_there(roots, &place) => continue,
+            Err(_) if matches!(disk::is_there(roots, &place), Ok(false)) => continue,
             Err(error) => {
                 findings.push(wrong_output(format!("{error:#}")));
                 continue;

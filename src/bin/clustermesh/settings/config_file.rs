@@ -50,7 +50,7 @@ impl ConfigFile {
         let path = match named {
             Some(Setting { value, origin }) => Setting { value: Some(value), origin },
             None => Setting {
-                value: surroundings.nearest(&roots).config,
+                value: surroundings.nearest(&roots)?.config,
                 origin: SettingOrigin::Default,
             },
         };
@@ -98,7 +98,8 @@ impl ConfigFile {
     pub(crate) fn names_foreign(&self, named: &Path) -> Option<&Path> {
         let file = self.path.value.as_deref()?;
         let owners = Owners::of_run().and_of(file);
-        (disk::is_there(&Roots::anywhere(), named) && !owners.own(named)).then_some(file)
+        let is_absent = matches!(disk::is_there(&Roots::anywhere(), named), Ok(false));
+        (!is_absent && !owners.own(named)).then_some(file)
     }
 
     /// Returns a path of the config as seen from the working folder.
@@ -154,7 +155,7 @@ fn folder_of<'a>(roots: &Roots, path: &'a Setting<Option<PathBuf>>) -> Option<&'
     let file = path.value.as_deref()?;
     let folder = file.parent()?;
     let is_here = folder == Path::new("");
-    (!is_here && disk::is_file(roots, file)).then_some(folder)
+    (!is_here && disk::is_file(roots, file).unwrap_or(false)).then_some(folder)
 }
 
 /// There is no mesh, and no folder above has one.
@@ -194,12 +195,14 @@ spec:
 }
 
 /// Returns what is there under the names that need no config.
-pub(super) fn default_meshes(config: &ConfigFile) -> Vec<PathBuf> {
-    ["mesh.yaml", "meshes"]
-        .into_iter()
-        .map(|name| config.join(name))
-        .filter(|path| disk::is_there(&config.roots, path))
-        .collect()
+pub(super) fn default_meshes(config: &ConfigFile) -> anyhow::Result<Vec<PathBuf>> {
+    let mut meshes = Vec::new();
+    for path in ["mesh.yaml", "meshes"].map(|name| config.join(name)) {
+        if disk::is_there(&config.roots, &path)? {
+            meshes.push(path);
+        }
+    }
+    Ok(meshes)
 }
 
 /// Returns the files that paths mean, at least one for each.
@@ -207,7 +210,7 @@ pub(super) fn mesh_files(
     paths: &[InputFile],
     roots: &Roots,
     surroundings: &WorkingRepository,
-    is_rendered: impl Fn() -> bool,
+    is_rendered: impl Fn() -> anyhow::Result<bool>,
 ) -> anyhow::Result<Vec<InputFile>> {
     let mut files = Vec::new();
     for path in paths {
@@ -224,7 +227,7 @@ pub(super) fn mesh_files(
                 folder.display()
             );
         }
-        let is_rendered = is_rendered();
+        let is_rendered = is_rendered()?;
         return Err(NoMesh { is_rendered }.into());
     }
     Ok(files)
@@ -251,7 +254,7 @@ fn above(surroundings: &WorkingRepository) -> Option<PathBuf> {
 /// A folder means the YAML files in it, by name.
 fn expanded(input: &InputFile) -> anyhow::Result<Vec<InputFile>> {
     let InputFile { path, roots } = input;
-    if disk::is_file(roots, path) || !disk::is_folder(roots, path) {
+    if disk::is_file(roots, path)? || !disk::is_folder(roots, path)? {
         return Ok(vec![input.clone()]);
     }
     let found = disk::files_in(roots, path, &["yaml", "yml"])?

@@ -231,7 +231,7 @@ impl FileOptions {
     /// Returns a config above the working folder that is ignored because another user owns it.
     pub(crate) fn ignored_config(&self) -> Option<PathBuf> {
         match self.config {
-            None if self.reads_config => self.surroundings.nearest(&self.roots()).ignored,
+            None if self.reads_config => self.surroundings.nearest(&self.roots()).ok()?.ignored,
             _ => None,
         }
     }

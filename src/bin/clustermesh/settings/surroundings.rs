@@ -43,22 +43,27 @@ impl WorkingRepository {
     /// Above the working folder, a config is used only if it and its folder belong to a trusted
     /// user. Otherwise anyone who can write to a shared folder such as `/tmp` could configure the
     /// run. A commit is all of one repository.
-    pub(super) fn nearest(&self, roots: &Roots) -> Nearest {
+    pub(super) fn nearest(&self, roots: &Roots) -> anyhow::Result<Nearest> {
         let Some((here, owners)) = here() else {
-            return Nearest::default();
+            return Ok(Nearest::default());
         };
         for (relative, folder) in self.upwards(&here) {
             let candidate = relative.join(NAME);
-            if !disk::is_there(roots, &candidate) || !disk::is_file(roots, &candidate) {
-                continue;
-            }
             let is_trusted = folder == here || self.root.is_some() || roots.revision().is_some();
-            if is_trusted || owners.own(&candidate) && owners.own(folder) {
-                return Nearest { config: Some(candidate), ignored: None };
+            match disk::is_there(roots, &candidate)
+                .and_then(|it| Ok(it && disk::is_file(roots, &candidate)?))
+            {
+                Ok(true) => {}
+                // Others must not stop a run.
+                Err(error) if is_trusted => return Err(error),
+                Ok(false) | Err(_) => continue,
             }
-            return Nearest { config: None, ignored: Some(candidate) };
+            if is_trusted || owners.own(&candidate) && owners.own(folder) {
+                return Ok(Nearest { config: Some(candidate), ignored: None });
+            }
+            return Ok(Nearest { config: None, ignored: Some(candidate) });
         }
-        Nearest::default()
+        Ok(Nearest::default())
     }
 
     /// Returns the repository around the working folder.
@@ -112,8 +117,12 @@ impl WorkingRepository {
 /// Returns whether a folder has meshes under the names that need no config.
 pub(super) fn has_mesh(folder: &Path) -> bool {
     let roots = Roots::anywhere();
-    disk::is_file(&roots, &folder.join("mesh.yaml"))
-        || disk::is_folder(&roots, &folder.join("meshes"))
+    [
+        disk::is_file(&roots, &folder.join("mesh.yaml")),
+        disk::is_folder(&roots, &folder.join("meshes")),
+    ]
+    .into_iter()
+    .any(|it| it.unwrap_or(false))
 }
 
 /// Returns the working folder, and the users whose files count there.

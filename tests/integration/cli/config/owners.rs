@@ -29,18 +29,6 @@ fn shared() -> Folder {
     folder
 }
 
-/// Gives everything in a folder to a user.
-fn give(folder: &Folder, path: &str, uid: u32) {
-    let top = folder.path(path);
-    let mut paths = vec![top.clone()];
-    while let Some(path) = paths.pop() {
-        chown(&path, Some(uid), Some(uid)).unwrap();
-        if path.is_dir() {
-            paths.extend(fs::read_dir(&path).unwrap().map(|it| it.unwrap().path()));
-        }
-    }
-}
-
 /// Runs `validate` in `shared/work` as a user.
 fn validate(folder: &Folder, uid: u32, variables: &[(&str, &str)], arguments: &[&str]) -> Run {
     let program = folder.path("clustermesh");

@@ -1,10 +1,12 @@
 //! Outputs: files of users that `render` fills in from templates, beside the rendered tree.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
-use crate::cli::{Folder, node};
-use crate::support::assert_contains;
+use crate::cli::{Folder, give, node};
+use crate::support::{Run, assert_contains, has_other_users, program_at};
 
 const APPLICATION: &str = "\
 name: {{ \"mesh-\" ~ target.name }}
@@ -446,4 +448,43 @@ fn a_long_name_of_a_node_is_whole_and_its_location_is_known() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_contains(&folder.read("nodes/east.txt"), &format!("{long} rack\n"));
+}
+
+/// A run that was killed in the swap had removed the output and not yet the folder, which only the record names.
+#[test]
+fn the_folder_of_an_output_that_is_gone_is_removed() {
+    let folder = folder();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n");
+    for entry in fs::read_dir(folder.path("apps")).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!folder.path("apps").exists());
+}
+
+/// What a user may not look at is not absent: without its record, no later run would remove it.
+#[test]
+fn outputs_in_a_folder_that_cannot_be_entered_stop_the_run() {
+    if !has_other_users() {
+        return;
+    }
+    let folder = folder();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n");
+    let program = folder.path("clustermesh");
+    program_at(&program);
+    give(&folder, "", 999);
+    for (path, mode) in [("", 0o755), ("apps", 0o600)] {
+        fs::set_permissions(folder.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let record = folder.read("rendered/.clustermesh-outputs");
+    let mut command = Command::new(program);
+    command.uid(999).gid(999).env_clear().current_dir(folder.path("")).arg("render");
+    let run = Run::from(command.output().unwrap());
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert_contains(&run.stderr, "`apps/east.yaml` cannot be an output: Permission denied");
+    assert!(run.stderr.ends_with("nothing was written\n"), "{}", run.stderr);
+    assert_eq!(folder.read("rendered/.clustermesh-outputs"), record);
 }

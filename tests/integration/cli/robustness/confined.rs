@@ -454,3 +454,25 @@ fn temporary_folders_are_removed_only_if_they_are_ours() {
         assert!(folder.path(path).exists(), "{path}");
     }
 }
+
+/// Where a link leads to outside must make no difference, or its author learns what a machine has.
+#[test]
+fn whether_a_file_outside_exists_is_not_revealed() {
+    let folder = repository();
+    let outputs =
+        "outputs: [{ template: app.yaml, path: 'apps/{{ target.name }}.yaml', per: Target }]";
+    let config = format!("apiVersion: kilo-clustermesh.io/v1\nkind: Config\n{outputs}\n");
+    folder.write("repository/clustermesh.yaml", config);
+    for name in ["app.yaml", "apps/east.yaml"] {
+        folder.write("repository/app.yaml", "a: 1\n");
+        folder.write("repository/apps/east.yaml", "a: 1\n");
+        let reports = ["home/.ssh/absent", "home/.ssh/id_rsa"].map(|target| {
+            folder.write("home/.ssh/id_rsa", SECRET);
+            link(&folder, &folder.path(target), name);
+            let run = run(&folder, &["validate"]);
+            assert_eq!(run.code, 1, "{}", run.stderr);
+            run.stdout
+        });
+        assert_eq!(reports[0], reports[1]);
+    }
+}

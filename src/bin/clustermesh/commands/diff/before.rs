@@ -80,7 +80,7 @@ impl<'a> Against<'a> {
             return Ok(Self::Revision(Arc::new(revision)));
         };
         let path = Path::new(name);
-        let is_folder = disk::is_folder(&Roots::anywhere(), path);
+        let is_folder = disk::is_folder(&Roots::anywhere(), path)?;
         let commit = name.to_str().map(Revision::open);
         if name == NOTHING {
             if is_folder || matches!(commit, Some(Ok(_))) {

@@ -283,7 +283,8 @@ impl<'a> Keeper<'a> {
     /// Returns the file of a cluster, if there is one.
     pub(super) fn file(&self, cluster: &ClusterName) -> Option<String> {
         let path = self.path(cluster);
-        disk::is_there(&Roots::anywhere(), &path).then(|| input_file::name(&path))
+        let is_absent = matches!(disk::is_there(&Roots::anywhere(), &path), Ok(false));
+        (!is_absent).then(|| input_file::name(&path))
     }
 
     /// Returns whether a cluster has a snapshot that can be used.

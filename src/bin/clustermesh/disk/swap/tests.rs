@@ -144,7 +144,8 @@ fn removes_before_it_forgets() {
         steps: Vec::new(),
         done: 0,
     };
-    let beside = Beside { remove: vec![old], write: vec![(list, "nothing".into())] };
+    let beside =
+        Beside { remove: vec![old], write: vec![(list, "nothing".into())], ..Beside::default() };
     swap.stage_beside(&beside).unwrap();
     assert!(matches!(swap.steps[..], [SwapStep::Remove { .. }, SwapStep::Make { .. }]));
 }
@@ -159,8 +160,11 @@ fn clears_away_what_a_killed_run_left() {
     fs::write(staging.join(".old-0"), &yaml::HEADER[..9]).unwrap();
     fs::write(staging.join(".old-12"), "an output").unwrap();
     fs::create_dir(staging.join("west")).unwrap();
+    fs::write(root.path().join(".clustermesh-d4E5f6"), "half of a record").unwrap();
+    fs::create_dir(root.path().join("gone")).unwrap();
     fs::write(staging.join("west/b.yaml"), ours("2")).unwrap();
     put(root.path(), &wanted).unwrap();
     assert_stands(root.path(), &wanted);
-    assert!(!staging.exists());
+    let left = fs::read_dir(root.path()).unwrap().map(|it| it.unwrap().file_name());
+    assert_eq!(left.collect::<Vec<_>>(), ["west"]);
 }

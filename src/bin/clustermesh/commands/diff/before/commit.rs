@@ -93,7 +93,7 @@ fn of_mesh(
     if let Some(applied) = own_tree(inputs, known)? {
         return Ok(applied);
     }
-    if is_there(now) {
+    if is_there(now)? {
         let problem = "has no rendered tree, and the plugin of Argo CD may have rendered it";
         return Err(unknown(revision, problem));
     }
@@ -188,7 +188,7 @@ fn without_mesh(
 /// Reads a whole tree of which no mesh is known, with the folders of clusters that left. Nothing if no folder of a
 /// cluster is there.
 fn tree(inputs: &mut Inputs, known: &KnownContents) -> CommandResult<Option<ClusterPeers>> {
-    if !is_there(inputs) {
+    if !is_there(inputs)? {
         return Ok(None);
     }
     let mut applied = cluster_peers::read_and_keep(inputs, None, Some(known))?;
@@ -199,7 +199,7 @@ fn tree(inputs: &mut Inputs, known: &KnownContents) -> CommandResult<Option<Clus
 
 /// Reads a tree for the clusters of its mesh; nothing if it has no folder of any.
 fn own_tree(inputs: &mut Inputs, known: &KnownContents) -> CommandResult<Option<ClusterPeers>> {
-    if !is_there(inputs) {
+    if !is_there(inputs)? {
         return Ok(None);
     }
     let applied = cluster_peers::read_and_keep(inputs, None, Some(known))?;
@@ -207,7 +207,7 @@ fn own_tree(inputs: &mut Inputs, known: &KnownContents) -> CommandResult<Option<
 }
 
 /// Returns whether there is a rendered tree.
-fn is_there(inputs: &Inputs) -> bool {
+fn is_there(inputs: &Inputs) -> anyhow::Result<bool> {
     let rendered = &inputs.settings.rendered;
     disk::is_folder(&inputs.settings.roots_of(rendered), &rendered.value)
 }
