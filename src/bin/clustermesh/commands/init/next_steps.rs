@@ -66,7 +66,9 @@ pub(super) fn next_for_added(
         contexts => has_config.then(|| lines(&contexts(proposed))),
         subnets => subnets(Some(proposed)),
         first => first.iter().map(|it| escaped(it, usize::MAX)).collect::<Vec<_>>(),
-        has_jobs => JOBS.iter().any(|it| disk::is_there(&Roots::within(Path::new(".")), Path::new(it))),
+        has_jobs => JOBS.iter().any(|it| {
+            disk::is_there(&Roots::within(Path::new(".")), Path::new(it)).unwrap_or_default()
+        }),
         gitops => Value::from(Serde(gitops)),
     };
     let steps = template::filled("added-steps", ADDED_STEPS, Format::Text, values)?;
