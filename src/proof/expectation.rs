@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::reach::Reach;
-use crate::agent::fabric::{Fabric, SiteId, Sites};
+use crate::agent::fabric::{Fabric, NodeRef, SiteId, Sites};
 use crate::expectations::{Expectation, Expected, Selection};
 use crate::net::prefixes::Span;
 use crate::packet::trace::Trace;
@@ -33,6 +33,8 @@ pub struct Check<'e> {
     /// The number of paths of `Reach` that fail only because of what a few nodes report, or because a few nodes take no
     /// part. They do not break it.
     pub excused: u64,
+    /// The smallest packet of these paths.
+    pub excused_example: Option<Trace>,
     /// The smallest packet that does.
     pub counterexample: Option<Trace>,
     /// The number of paths of `Reach` that work only under a condition.
@@ -83,6 +85,7 @@ impl Check<'_> {
     pub fn holds(&self) -> bool {
         let survival = self.survival.as_ref();
         self.counterexample.is_none()
+            && (self.excused == 0 || self.excused < self.pairs)
             && self.unmatched.is_empty()
             && survival.is_none_or(Survival::holds)
     }
@@ -98,14 +101,22 @@ impl ExpectationSide {
     }
 }
 
+/// Whether checks of the nodes leave one out of the mesh.
+pub type LeftOut<'l> = dyn Fn(NodeRef) -> bool + Sync + 'l;
+
 /// Compares expectations with what is reached, in their order. `Deny` asks which paths are open, however nodes dial now.
-pub fn check<'e>(reach: &Reach, expectations: &'e [Expectation]) -> Vec<Check<'e>> {
+pub fn check<'e>(
+    reach: &Reach,
+    expectations: &'e [Expectation],
+    left_out: &LeftOut,
+) -> Vec<Check<'e>> {
     if expectations.is_empty() {
         return Vec::new();
     }
     let fabric = reach.fabric.with_open_tunnels();
     let open = reach.of_tunnels(&fabric);
-    let (reached, open) = (ExpectationJudge::new(reach), ExpectationJudge::new(&open));
+    let (reached, open) =
+        (ExpectationJudge::new(reach, left_out), ExpectationJudge::new(&open, left_out));
     let expectations = expectations.par_iter();
     expectations
         .map(|it| match it.expected {

@@ -7,7 +7,7 @@ use by_address::ByAddress;
 
 use super::group::{ClassGroup, Lot};
 use super::meant::{Chosen, Meant, Stock};
-use super::{Check, ExpectationSide};
+use super::{Check, ExpectationSide, LeftOut};
 use crate::agent::fabric::{Fabric, NodeRef, Site, SiteId, SitePair, Sites, are_few};
 use crate::expectations::{Expectation, Expected};
 use crate::kilo::topology::Leader;
@@ -30,6 +30,7 @@ pub(super) struct ExpectationJudge<'j, 'f, 'a> {
     stocks: Sites<Stock>,
     /// Whether it is certain how packets end that do not leave the cluster.
     keeps_for_certain: Sites<bool>,
+    left_out: &'j LeftOut<'j>,
     /// Whether the nodes that take no part are only a few.
     are_absent_few: Sites<OnceLock<bool>>,
     /// By both clusters: filled in when an expectation is about them.
@@ -68,12 +69,13 @@ impl<'c> Grouped<'c> {
 }
 
 impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
-    pub(super) fn new(reach: &'j Reach<'f, 'a>) -> Self {
+    pub(super) fn new(reach: &'j Reach<'f, 'a>, left_out: &'j LeftOut<'j>) -> Self {
         let sites = &reach.fabric.sites;
         Self {
             reach,
             stocks: sites.map(|it| Stock::new(it)),
             keeps_for_certain: sites.map(|it| keeps_for_certain(it)),
+            left_out,
             are_absent_few: sites.map(|_| OnceLock::new()),
             fates: sites.map(|_| sites.map(|_| OnceLock::new())),
         }
@@ -87,6 +89,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             pairs: 0,
             broken: 0,
             excused: 0,
+            excused_example: None,
             counterexample: None,
             assumed: 0,
             unmatched: Vec::new(),
@@ -116,10 +119,18 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         };
         let mut ends = std::iter::once(packet.from).chain(receiver);
         claimed::is_of_few(fabric, failing)
-            || ends.any(|it| !fabric.takes_part(it) && self.are_absent_few(it.site))
+            || ends.any(|it| self.is_absent(it) && self.are_absent_few(it.site))
     }
 
-    /// Returns whether the nodes of a cluster that take no part, although a mesh selects them, are only a few.
+    /// Returns whether a node takes no part, although a mesh selects it.
+    fn is_absent(&self, at: NodeRef) -> bool {
+        let fabric = self.reach.fabric;
+        let site = fabric.site(at.site);
+        site.entry.selector.matches(&site.snapshot_of(at.node).labels)
+            && (!fabric.takes_part(at) || (self.left_out)(at))
+    }
+
+    /// Returns whether only a few nodes of a cluster take no part, of those that a mesh selects.
     fn are_absent_few(&self, number: SiteId) -> bool {
         *self.are_absent_few[number].get_or_init(|| {
             let fabric = self.reach.fabric;
@@ -129,7 +140,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
                 nodes.filter(|it| site.entry.selector.matches(&site.snapshot_of(*it).labels));
             let selected: Vec<NodeRef> =
                 selected.map(|node| NodeRef { site: number, node }).collect();
-            let absent = selected.iter().filter(|it| !fabric.takes_part(**it)).count();
+            let absent = selected.iter().filter(|it| self.is_absent(**it)).count();
             are_few(absent, selected.len())
         })
     }
@@ -301,6 +312,10 @@ impl Check<'_> {
             .or_else(|| traces(fabric, pair, senders.first, receivers.first).find(is_breaking));
         if is_asked && shown.as_ref().is_some_and(|it| judge.is_excused(it)) {
             self.excused += pairs;
+            let known = self.excused_example.as_ref();
+            if let Some(shown) = shown.filter(|it| is_less(&it.packet, known)) {
+                self.excused_example = Some(shown);
+            }
             return;
         }
         self.broken += pairs;
@@ -338,10 +353,14 @@ impl Check<'_> {
 
     /// Returns whether a packet is smaller than what is known to break it.
     pub(super) fn is_smaller(&self, packet: &Packet) -> bool {
-        let size = |it: &Packet| (it.source, it.destination);
-        let known = self.counterexample.as_ref();
-        known.is_none_or(|known| size(packet) < size(&known.packet))
+        is_less(packet, self.counterexample.as_ref())
     }
+}
+
+/// Returns whether a packet is smaller than a known one.
+fn is_less(packet: &Packet, known: Option<&Trace>) -> bool {
+    let size = |it: &Packet| (it.source, it.destination);
+    known.is_none_or(|known| size(packet) < size(&known.packet))
 }
 
 /// Follows a packet from each piece of a block to each piece of another one.

@@ -27,8 +27,10 @@ pub fn findings(fabric: &Fabric, check: &Check) -> Vec<Finding> {
     let unmatched =
         check.unmatched.iter().map(|unmatched| empty(fabric, check.expectation, *unmatched));
     let lost = check.survival.iter().flat_map(|it| losses(fabric, check, it));
-    let failure = failure(fabric, check).into_iter();
-    failure.chain(unmatched).chain(lost).chain(assumed(check)).chain(excused(check)).collect()
+    let failure = check.counterexample.as_ref();
+    let failure = failure.map(|it| self::failure(fabric, check, it, check.broken)).into_iter();
+    let excused = excused(fabric, check);
+    failure.chain(unmatched).chain(lost).chain(assumed(check)).chain(excused).collect()
 }
 
 /// Returns the warning about paths that work only under a condition.
@@ -46,20 +48,9 @@ fn assumed(check: &Check) -> Option<Finding> {
 }
 
 /// Returns the warning about paths that fail because of a few nodes.
-fn excused(check: &Check) -> Option<Finding> {
-    let paths = (0 < check.excused).then_some(check.excused)?;
-    let message = format!(
-        "{}: {paths} of {} fail because of what a few nodes report, or because a few nodes are left out",
-        name(check.expectation),
-        text::count(check.pairs, "path")
-    );
-    let mut finding = Finding::new(&rule::FAILED_EXPECTATION, message);
-    finding.severity = Severity::Warning;
-    let place = check.expectation.place.key("expect");
-    let finding = finding.at(Some(place), "expected to reach");
-    Some(finding.help(
-        "the findings about these nodes, here or in `clustermesh validate`, have the remedies",
-    ))
+fn excused(fabric: &Fabric, check: &Check) -> Option<Finding> {
+    let trace = check.excused_example.as_ref()?;
+    Some(Finding { severity: Severity::Warning, ..failure(fabric, check, trace, check.excused) })
 }
 
 /// The number of nodes that a message lists.
@@ -110,17 +101,15 @@ fn losses(fabric: &Fabric, check: &Check, survival: &Survival) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Returns what breaks an expectation, if anything does: at its own place and at those that are
-/// responsible.
-fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
-    let trace = check.counterexample.as_ref()?;
+/// Returns what breaks an expectation, at its own place and at those that are responsible; this many paths do.
+fn failure(fabric: &Fabric, check: &Check, trace: &Trace, failing: u64) -> Finding {
     let packet = &trace.packet;
     let expectation = check.expectation;
     let from = whose(fabric, packet.from.site, packet.source);
     let to = whose(fabric, packet.to.site(), packet.destination);
-    let pairs = match (check.broken, check.pairs) {
+    let pairs = match (failing, check.pairs) {
         (1, 1) => String::new(),
-        (broken, pairs) => format!(" ({broken} of {pairs} pairs)"),
+        (failing, pairs) => format!(" ({failing} of {pairs} pairs)"),
     };
     let ending = verdict(fabric, trace);
     let why = ending.as_ref().map(|it| format!(": {}", it.message)).unwrap_or_default();
@@ -160,7 +149,7 @@ fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
             finding.help = help;
         }
     }
-    Some(finding)
+    finding
 }
 
 /// Returns why a packet does not arrive as the nodes dial now, which is the end of a message that it can.

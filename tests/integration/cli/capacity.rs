@@ -127,7 +127,7 @@ fn a_target_is_reported_with_every_formula() {
 fn what_is_too_much_is_reported_with_what_would_make_it_less() {
     let folder = limited("applySeconds: { warning: 0 }, peers: { error: 3 }");
     let run = folder.run(&["capacity"]);
-    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""));
     insta::assert_snapshot!(run.stdout, @"
     TARGET  GRADE  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS
     east    error      4       8     31   2 ms     6 ms      10   910 B        5

@@ -508,12 +508,11 @@ fn the_configuration_of_the_host_is_printed() {
     };
     insta::assert_snapshot!(refused(&["wireguard", "lapto"]), @"error: unknown external peer `lapto`; did you mean `laptop`?");
     insta::assert_snapshot!(refused(&["wireguard", "laptop", "--keepalive", "0"]), @"error: `--keepalive 0` is not possible: `laptop` has no `endpoint` in the mesh, so clusters reach it only while it sends keepalives");
-    insta::assert_snapshot!(refused(&["wireguard", "laptop", "--private-key-file", "a\nPostUp = x"]), @"
-    error: invalid value 'a
-    PostUp = x' for '--private-key-file <PATH>': expected an absolute path on the host, such as /etc/wireguard/laptop.key
+    insta::assert_snapshot!(refused(&["wireguard", "laptop", "--private-key-file", "a\nPostUp = x"]), @r#"
+    error: invalid value 'a\nPostUp = x' for '--private-key-file <PATH>': expected an absolute path on the host, such as /etc/wireguard/laptop.key
 
     For more information, try '--help'.
-    ");
+    "#);
 }
 
 /// A segment that cannot be dialled gets no packets of a host that cannot be dialled either.
@@ -646,8 +645,10 @@ fn one_that_is_removed_is_destructive() {
     external.laptop → west: 4 declared paths lost
     west → external.laptop: 3 declared paths lost
 
+    changed: external peer external.laptop of the mesh quickstart removed: east, west, 10.200.0.5/32 (mesh.yaml:40 before)
+
     destructive: A target loses all of its Peers, or all Peers of another cluster.
-    3 of 3 targets changed compared with HEAD: +0 ~0 -8 Peers.
+    3 of 3 targets changed compared with HEAD: +0 ~0 -8 Peers. 1 control changed and none is weaker.
     ");
 }
 

@@ -371,14 +371,14 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
        |
     25 |     - name: api
        |       ^^^^^^^^^ the Service
-    help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out
+    help: `clustermesh validate` lists the nodes and ranges that are left out
 
     error[unreached-service]: Service `shop/db` of `west`: 10.42.0.0 (a pod on east/east-server-1) does not reach 10.96.0.21 (3 of 3 pairs): no Peer of east contains 10.96.0.21
       --> mesh.yaml:34:7
        |
     34 |     - name: db
        |       ^^^^^^^^ the Service
-    help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out
+    help: `clustermesh validate` lists the nodes and ranges that are left out
 
     All 21 declared paths work in both directions. Pods reach 0 of 2 Services of other clusters (if the proxies of their clusters work); some nodes do not reach shop/api, shop/west-db.
     ");

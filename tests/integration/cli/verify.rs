@@ -642,7 +642,7 @@ fn a_path_of_reach_that_one_node_spoils_is_excused() {
     assert_eq!((run.code, run.stdout.contains("failed-expectation")), (0, false), "{}", run.stdout);
     let run = verified(&[2], "Reach");
     assert_contains(&run.stdout, "warning[failed-expectation]");
-    assert_contains(&run.stdout, "2 of 8 paths fail because of what a few nodes report");
+    assert_contains(&run.stdout, "(2 of 8 pairs)");
     assert_eq!(run.code, 0, "{}", run.stdout);
     let run = verified(&[2, 3, 4], "Reach");
     assert_contains(&run.stdout, "error[failed-expectation]");

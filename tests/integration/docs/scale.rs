@@ -19,7 +19,8 @@ const END: &str = "\n<!-- End of the figures. -->";
 
 fn capacity(folder: &Path) -> String {
     let run = clustermesh(folder, scale::CAPACITY);
-    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    // The largest have a grade that is an error.
+    assert!(run.code <= 1, "{}{}", run.stdout, run.stderr);
     run.stdout
 }
 

@@ -128,7 +128,12 @@ pub(crate) fn run(
         is_asked && capacity::is_about(it.rule)
     });
     let is_grave = threshold.fails(shown.chain(&of_inputs));
-    let is_graded = result.targets.iter().any(|it| it.grade.is_some_and(|it| threshold.0 <= it));
+    // No rule covers notices, and what is shown as an error is one at any level of its rule.
+    let grave = match threshold.0 {
+        Severity::Notice => Severity::Notice,
+        Severity::Warning | Severity::Error => Severity::Error,
+    };
+    let is_graded = result.targets.iter().any(|it| it.grade.is_some_and(|it| grave <= it));
     Ok(Outcome::findings_if(is_grave || is_graded))
 }
 

@@ -4,8 +4,9 @@ use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
 use clap::ValueHint;
+use clustermesh::agent::fabric::{Fabric, NodeRef};
 use clustermesh::expectations::Expectations;
-use clustermesh::fleet::MissingSnapshot;
+use clustermesh::fleet::{Fleet, MissingSnapshot};
 use clustermesh::proof::expectation::{self, Check};
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
@@ -134,7 +135,8 @@ impl<'e> Proof<'e> {
         let allowed = denied.map(|it| it.allowed(&expectations.expectations, today));
         let asked = Asked { allowed: allowed.as_deref(), ..asked };
         let verification = proving::verified(reach, asked, excused);
-        let mut checks = expectation::check(reach, &expectations.expectations);
+        let left_out = |at| gaps.planned.is_some_and(|it| is_left_out(it.fleet, fabric, at));
+        let mut checks = expectation::check(reach, &expectations.expectations, &left_out);
         outage::survive(reach, &mut checks, most);
         let mut findings = verified::findings(fabric, &verification, gaps);
         let of_checks = checks.iter();
@@ -145,6 +147,14 @@ impl<'e> Proof<'e> {
         findings.extend(of_denied);
         Self { verification, checks, findings }
     }
+}
+
+/// Returns whether every mesh of a cluster leaves a node out.
+fn is_left_out(fleet: &Fleet, fabric: &Fabric, at: NodeRef) -> bool {
+    let site = fabric.site(at.site);
+    let name = site.node(at.node).kilo.name.as_str();
+    let mut members = fleet.memberships(site.cluster).peekable();
+    members.peek().is_some() && members.all(|it| !it.membership.usable.contains(name))
 }
 
 impl ProofInputs {

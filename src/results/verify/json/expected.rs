@@ -33,8 +33,7 @@ pub struct WrittenExpectationResult {
     broken: u64,
     /// The number of paths of `Reach` that fail because of what a few nodes report, or because a few nodes are left out.
     /// They do not break it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    excused: Option<u64>,
+    excused: u64,
     /// The smallest packet that breaks it, in the format of `clustermesh trace`.
     #[schemars(with = "Option<JsonDocument<TraceResult>>")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +89,7 @@ fn one(verified: &Verified, check: &Check) -> serde_json::Result<WrittenExpectat
         holds: check.holds(),
         pairs: check.pairs,
         broken: check.broken,
-        excused: (0 < check.excused).then_some(check.excused),
+        excused: check.excused,
         counterexample: shown.map(|it| serde_json::to_value(JsonDocument::of(it))).transpose()?,
         survival: check.survival.as_ref().map(|it| WrittenSurvival {
             nodes: each(&it.nodes, |it| verified.node(*it)),

@@ -231,7 +231,7 @@ fn makes_no_target_without_peers() {
     silence(&folder, 1, "east");
     silence(&folder, 2, "north");
     let report = refusal(&folder, &[]);
-    assert_contains(&report, "error[empty-target]: west: would have no Peers");
+    assert_contains(&report, "errors[empty-target, silent-cluster])");
     assert_contains(&report, " --allow-empty west`\n");
 }
 

@@ -80,22 +80,13 @@ fn prints_no_empty_target_unless_allowed() {
     let run = folder.run(&WEST);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
-    error[empty-target]: west: would have no Peers from east, north
-    help: correct what the other findings report; if it should have no Peers, run `clustermesh render --target west --allow-empty west`
+    error[missing-pod-cidr]: east/n1: left out: no pod CIDR is assigned (2 other findings follow from it: error[empty-target])
+    help: let Kubernetes assign pod CIDRs, as `docs/how-to/which-clusters.md` describes for each distribution, then run `clustermesh snapshot east`; if clusters should have no Peers, run `clustermesh render --target west --allow-empty west`
 
-    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-pod-cidr)
-    help: correct what is reported about its nodes
-
-    warning[missing-pod-cidr]: east/n1: left out: no pod CIDR is assigned
-    help: let Kubernetes assign pod CIDRs, as `docs/how-to/which-clusters.md` describes for each distribution, then run `clustermesh snapshot east`
-
-    warning[silent-cluster]: north: no other cluster can reach it: its only node is left out (missing-pod-cidr)
-    help: correct what is reported about its nodes
-
-    warning[missing-pod-cidr]: north/n1: left out: no pod CIDR is assigned
+    warning[missing-pod-cidr]: north/n1: left out: no pod CIDR is assigned (1 other finding follows from it)
     help: let Kubernetes assign pod CIDRs, as `docs/how-to/which-clusters.md` describes for each distribution, then run `clustermesh snapshot north`
 
-    1 error, 4 warnings
+    1 error, 1 warning
     ");
     let run = folder.run(&[WEST.as_slice(), &["--allow-empty", "west"]].concat());
     assert_eq!(run.code, 0);
@@ -154,20 +145,10 @@ fn without_a_tree_every_source_must_give_something() {
     let folder = Folder::mesh();
     silence_east(&folder);
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    error[lost-source]: east: would have no Peers in west, and west has no rendered folder to compare with
-     --> mesh.yaml:7:13
-      |
-    7 |     - name: east
-      |             ^^^^
-    help: if intended, run `clustermesh render --target west --allow-empty west/east`
+    error[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address (2 other findings follow from it: error[lost-source])
+    help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead; if clusters should have no Peers, run `clustermesh render --target west --allow-empty west/east`
 
-    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
-    help: correct what is reported about its nodes
-
-    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-    help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
-
-    1 error, 2 warnings
+    1 error
     ");
     refusal(&folder, &["--allow-empty", "north/east"]);
     for allowed in ["west/east", "*/east", "west", "*"] {

@@ -260,8 +260,10 @@ proptest! {
         let open = fabric.with_open_tunnels();
         let reach = Reach::new(&fabric, u64::MAX);
         let expectations = read(&written);
-        for check in check(&reach, &expectations) {
-            let Check { expectation, pairs, broken, counterexample, unmatched, .. } = &check;
+        for check in check(&reach, &expectations, &|_| false) {
+            let Check { expectation, pairs, broken, excused, counterexample, unmatched, .. } = &check;
+            // Those that fail because of a few nodes are counted apart.
+            let failing = broken + excused;
             let fabric = match expectation.expected {
                 Expected::Reach => &fabric,
                 Expected::Deny => &open,
@@ -269,13 +271,14 @@ proptest! {
             let (every, breaking) = followed_all(fabric, expectation);
             let is_plain = expectation.from.addresses.is_empty() && expectation.to.addresses.is_empty();
             if is_plain {
-                prop_assert_eq!((*pairs, *broken), (every, breaking), "{:?}", expectation);
+                prop_assert_eq!((*pairs, failing), (every, breaking), "{:?}", expectation);
+                prop_assert!(*excused == 0 || expectation.expected == Expected::Reach);
             }
             prop_assert_eq!(*pairs == 0, every == 0);
-            prop_assert_eq!(*broken == 0, breaking == 0, "{:?}", expectation);
+            prop_assert_eq!(failing == 0, breaking == 0, "{:?}", expectation);
             prop_assert!(0 < *pairs || !unmatched.is_empty());
             prop_assert_eq!(counterexample.is_some(), 0 < *broken);
-            prop_assert!(broken <= pairs);
+            prop_assert!(failing <= *pairs);
             let Some(shown) = counterexample else { continue };
             let packet = shown.packet;
             prop_assert!(breaks(expectation.expected, &fabric.exchange(packet)));
@@ -318,7 +321,7 @@ proptest! {
         let broken = |input: &Input| -> Vec<u64> {
             let fabric = fabric(input);
             let reach = Reach::new(&fabric, u64::MAX);
-            check(&reach, &expectations).iter().map(|it| it.broken).collect()
+            check(&reach, &expectations, &|_| false).iter().map(|it| it.broken).collect()
         };
         let before = broken(&input(&world));
         let mut edited = world;
@@ -362,7 +365,7 @@ fn an_address_of_two_nodes_is_not_kept_out() {
         "class": "Network",
     })]);
     let reach = Reach::new(&fabric, u64::MAX);
-    let [check] = check(&reach, &expectations).try_into().ok().unwrap();
+    let [check] = check(&reach, &expectations, &|_| false).try_into().ok().unwrap();
     assert_eq!((check.pairs, check.broken), (3, 1));
     assert_eq!(followed_all(&fabric, check.expectation), (3, 1));
 }

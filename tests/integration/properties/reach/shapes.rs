@@ -329,7 +329,8 @@ fn overlapping_pod_cidrs_have_few_causes() {
     let others: Vec<u64> = ranges.iter().map(|it| it.others).filter(|it| 0 < *it).collect();
     assert_eq!((ranges.len(), others), (1 + 3 * 16, vec![40 - 16; 3]));
     let mut failures = verification.failures.iter();
-    assert!(failures.any(|it| it.pairs == 40 - 16));
+    // Those of several clusters share one.
+    assert!(failures.any(|it| 40 - 16 <= it.pairs));
 }
 
 /// What clusters give to each other is looked up once for all that are taken for hostile.

@@ -59,7 +59,7 @@ pub(super) struct ClusterOptions {
     #[arg(long, value_name = "CONTEXT", conflicts_with_all = ["contexts", "from", "name", "peers"])]
     secrets_from: Option<String>,
 
-    /// Name of the proposed mesh, or of the mesh that gets the clusters [default: name of the repository]
+    /// Name of the new mesh, or of the one to extend [default: of the repository]
     #[arg(long, value_name = "MESH")]
     name: Option<MeshName>,
 

@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// The options for the reports of agents.
 #[derive(clap::Args)]
 pub(super) struct TunnelOptions {
-    /// List the tunnels between clusters that have had a handshake, as Kilo's agents report it
+    /// List the tunnels that have had a handshake, as Kilo's agents report it
     ///
     /// Reads nodes and Peers again until the reports are up to date, at most 150 s or as long as `--wait`. Exits with 1 if
     /// a tunnel that should come up has had no handshake. The agents are believed, so this proves nothing; see `verify`.
