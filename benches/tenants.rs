@@ -82,6 +82,7 @@ fn large(root: &Path, python: &Path, form: Form, are_linked: bool) -> anyhow::Re
 fn capacity(folder: &Path) -> String {
     let output = clustermesh(folder, scale::CAPACITY).output();
     let output = output.unwrap();
-    assert!(output.status.success(), "{output:?}");
+    // The largest have a grade that is an error.
+    assert!(output.status.code().is_some_and(|it| it <= 1), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }

@@ -345,16 +345,14 @@ impl OutputSurvey<'_> {
         if is_hidden(&self.settings.config.join(""), file) {
             return Err("a link leads to a hidden folder".to_owned());
         }
-        match file_type {
-            None => Ok(None),
-            Some(_) => {
-                let text = disk::read_text(roots, file, LIMIT).map_err(reason)?;
-                Ok(Some(FoundOutput {
-                    digest: Digest::new(text.as_bytes()),
-                    is_conflicted: text::conflict(&text).is_some(),
-                }))
-            }
+        if file_type.is_none() {
+            return Ok(None);
         }
+        let text = disk::read_text(roots, file, LIMIT).map_err(reason)?;
+        Ok(Some(FoundOutput {
+            digest: Digest::new(text.as_bytes()),
+            is_conflicted: text::conflict(&text).is_some(),
+        }))
     }
 
     fn edited(&mut self, file: &Path, found: &FoundOutput) {

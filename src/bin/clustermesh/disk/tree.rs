@@ -129,9 +129,10 @@ impl TreeWalk<'_> {
         for entry in entries(root)? {
             let file_type = entry.file_type().with_context(|| shown(&entry.path()))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if file_type.is_dir() && is_temporary(&name) && holds_only_ours(&entry.path(), true) {
-                self.survey.abandoned.push(entry.path());
-            } else if file_type.is_file() && is_temporary(&name) {
+            let is_left = || {
+                file_type.is_file() || file_type.is_dir() && holds_only_ours(&entry.path(), true)
+            };
+            if is_temporary(&name) && is_left() {
                 self.survey.abandoned.push(entry.path());
             } else if file_type.is_dir() && is_name(&name) {
                 self.folder(&entry.path(), &name)?;

@@ -24,10 +24,8 @@ struct ControlSearch<'s> {
 /// Finds controls that are not read; meshes name the clusters `named`.
 pub(super) fn find(settings: &Settings, named: &BTreeSet<String>) -> anyhow::Result<Vec<Finding>> {
     let search = ControlSearch { settings, roots: settings.home_roots(), named };
-    let home = match settings.home.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => &settings.home,
-    };
+    let is_here = settings.home.as_os_str().is_empty();
+    let home = if is_here { Path::new(".") } else { &settings.home };
     let mut findings = Vec::new();
     for (name, kind) in disk::entries(&search.roots, home)? {
         let path = settings.home.join(&name);

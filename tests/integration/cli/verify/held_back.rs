@@ -1,5 +1,7 @@
 //! Clusters whose new snapshots cause errors, so that a refresh keeps their old ones.
 
+use std::fmt::Write as _;
+
 use super::*;
 use crate::cli::diff::Repository;
 
@@ -237,10 +239,12 @@ fn of_many_clusters_exactly_the_causes_are_listed() {
     let folder = Folder::empty();
     let mut mesh = "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: { name: prod }\nspec:\n  clusters:\n".to_owned();
     for number in 1..=14 {
-        mesh += &format!(
-            "    - {{ name: c{number}, podCIDRs: [10.{number}.0.0/16], wireguardCIDR: 10.{}.0.0/24 }}\n",
-            100 + number
-        );
+        let wireguard = 100 + number;
+        writeln!(
+            mesh,
+            "    - {{ name: c{number}, podCIDRs: [10.{number}.0.0/16], wireguardCIDR: 10.{wireguard}.0.0/24 }}"
+        )
+        .unwrap();
         folder.keep(&format!("c{number}"), &nodes(number, 3));
     }
     folder.write("mesh.yaml", mesh);
