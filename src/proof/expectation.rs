@@ -81,6 +81,11 @@ pub enum ExpectationSide {
 }
 
 impl Check<'_> {
+    /// Returns the number of paths that are not as they are expected, for any reason.
+    pub fn failing(&self) -> u64 {
+        self.broken + self.excused
+    }
+
     /// Returns whether it is about something and all of that is as it is expected.
     pub fn holds(&self) -> bool {
         let survival = self.survival.as_ref();

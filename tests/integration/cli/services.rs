@@ -482,3 +482,19 @@ fn a_link_in_the_place_of_a_file_can_be_deleted() {
     std::fs::remove_file(&file).unwrap();
     assert_eq!(folder.run(&["render", "-q"]).code, 0);
 }
+
+/// One node's copy of a key makes no proof fail, and yet no Service behind it counts as reached.
+#[test]
+fn a_service_behind_a_copied_key_is_not_reached() {
+    let folder = example();
+    let mut west: serde_json::Value =
+        serde_json::from_str(&folder.read("snapshots/west.json")).unwrap();
+    let key = |node: usize| format!("/nodes/{node}/annotations/kilo.squat.ai~1key");
+    let copied = west.pointer(&key(0)).unwrap().clone();
+    *west.pointer_mut(&key(1)).unwrap() = copied;
+    folder.write("snapshots/west.json", west.to_string());
+    let run = folder.run(&["verify"]);
+    assert_contains(&run.stdout, "warning[unreached-service]: Service `shop/api` of `west`");
+    assert_contains(&run.stdout, "Pods reach 0 of 2 Services of other clusters");
+    assert_eq!(run.code, 0, "{}", run.stdout);
+}

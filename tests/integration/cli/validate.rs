@@ -319,6 +319,20 @@ fn another_file_with_a_control_is_a_warning_and_a_name_alone_a_notice() {
 }
 
 #[test]
+fn the_file_that_the_config_names_is_read() {
+    let folder = Folder::rendered();
+    folder.write("checks.yaml", EXPECTATIONS);
+    let config = |path: &str| {
+        format!("apiVersion: kilo-clustermesh.io/v1\nkind: Config\nexpectations: {path}\n")
+    };
+    for path in ["checks.yaml", "./checks.yaml"] {
+        folder.write("clustermesh.yaml", config(path));
+        let run = folder.run(&["validate"]);
+        assert!(!run.stdout.contains("unread-control"), "{path}: {}", run.stdout);
+    }
+}
+
+#[test]
 fn expectations_are_read_and_their_mistakes_reported() {
     let folder = Folder::rendered();
     folder.write("expectations.yaml", EXPECTATIONS.replace("Reach", "Reeach"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use clustermesh::document::Source;
 use clustermesh::place::Place;
@@ -59,7 +59,11 @@ impl ControlSearch<'_> {
     fn is_read(&self, path: &Path) -> bool {
         let settings = self.settings;
         let read = [&settings.expectations.value, &settings.policies.value];
-        read.into_iter().flatten().any(|it| it == path)
+        // A config may write `./` before a path.
+        let plain = |path: &Path| -> PathBuf {
+            path.components().filter(|it| *it != Component::CurDir).collect()
+        };
+        read.into_iter().flatten().any(|it| plain(it) == plain(path))
     }
 
     /// Returns where a control is read from, or would be.
@@ -81,7 +85,9 @@ impl ControlSearch<'_> {
             return None;
         }
         let text = disk::read_text(&self.roots, path, MESH_LIMIT).ok()?;
-        if !text.contains("kilo-clustermesh.io/v1") {
+        // Most files have none, and some are large.
+        let has = |word: &str| text.contains(word);
+        if !has("kilo-clustermesh.io/v1") || !(has("Expectations") || has("ClusterPolicy")) {
             return None;
         }
         let control = ControlFile::of(&Source::parse(input_file::name(path), text).ok()?)?;

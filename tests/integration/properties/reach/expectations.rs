@@ -262,8 +262,7 @@ proptest! {
         let expectations = read(&written);
         for check in check(&reach, &expectations, &|_| false) {
             let Check { expectation, pairs, broken, excused, counterexample, unmatched, .. } = &check;
-            // Those that fail because of a few nodes are counted apart.
-            let failing = broken + excused;
+            let failing = check.failing();
             let fabric = match expectation.expected {
                 Expected::Reach => &fabric,
                 Expected::Deny => &open,

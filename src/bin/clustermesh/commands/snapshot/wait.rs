@@ -24,7 +24,8 @@ pub(super) struct WaitOptions {
     /// Wait for a change, at most this long, such as 50m
     ///
     /// Lists nodes until they differ from the snapshots and have stayed the same for a while (`--debounce`), or the
-    /// time is over, then writes the snapshots. Differences that need `--accept` do not end the wait. A refused login ends it, unless `--keep-going` is given.
+    /// time is over, then writes the snapshots. Differences that need `--accept` do not end the wait. A refused login
+    /// ends it, unless `--keep-going` is given.
     #[arg(
         long,
         value_name = "DURATION",

@@ -30,8 +30,8 @@ pub(super) fn prove<'a>(
     let proved = paths.iter().zip(pods.iter().zip(&nodes));
     let proved = proved.map(|(path, (pods, nodes))| ProvedService {
         path,
-        pods: (pods.pairs, pods.broken),
-        nodes: (nodes.pairs, nodes.broken),
+        pods: (pods.pairs, pods.failing()),
+        nodes: (nodes.pairs, nodes.failing()),
     });
     (proved.collect(), findings)
 }
