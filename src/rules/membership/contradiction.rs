@@ -38,8 +38,8 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
             finding = finding.resolved_by(&change, &member.entry.name, [&*node.node.name]);
         }
     }
-    // The report of a single node may be a claim of its own.
-    if member.entry.state == State::Joined && 1 < *against {
+    // The report of one node of several may be a claim of its own. The only node is the cluster.
+    if member.entry.state == State::Joined && (1 < *against || member.cluster.nodes.len() == 1) {
         if member.membership.candidates.is_empty() && !is_label {
             // A person's line, and nothing of the cluster is left.
             finding.severity = Severity::Error;

@@ -110,7 +110,7 @@ fn two_clusters_with_kilo_s_default_are_reported_once() {
     let a_node = NODE_A.replace("10.201.0.1/24", "10.4.0.1/16");
     let b_node = NODE_B.replace("10.202.0.1/24", "10.4.0.1/16");
     insta::assert_snapshot!(report(&[&a, B], &a_node, &b_node), @"
-    warning[contradicted-declaration] b: the only node has WireGuard addresses outside the declared 10.202.0.0/24: 10.4.0.1
+    error[contradicted-declaration] b: the only node has WireGuard addresses outside the declared 10.202.0.0/24: 10.4.0.1
       mesh.yaml#/spec/clusters/1/wireguardCIDR declared here
     warning[silent-cluster] b: no other cluster can reach it: its only node is left out (undeclared-wireguard-ip)
     warning[undeclared-wireguard-ip] b/b: left out: WireGuard address 10.4.0.1 is outside the declared ranges
