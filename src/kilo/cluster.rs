@@ -64,16 +64,32 @@ impl ClusterNode<'_> {
     /// Returns where the node can be dialled, as far as its snapshot shows: the endpoints in its
     /// annotations, and all its addresses on the port on which its WireGuard listens.
     pub fn endpoints(&self) -> impl Iterator<Item = (IpAddr, Option<u16>)> {
-        let annotated =
-            [annotation::FORCE_ENDPOINT, annotation::ENDPOINT, annotation::CLUSTERMESH_ENDPOINT]
-                .into_iter()
-                .filter_map(|key| {
-                    let endpoint = endpoint(self.node.annotations.get(key)?).ok()?;
-                    Some((endpoint.address()?, Some(endpoint.port.get())))
-                });
+        let annotated = self.annotated([
+            annotation::FORCE_ENDPOINT,
+            annotation::ENDPOINT,
+            annotation::CLUSTERMESH_ENDPOINT,
+        ]);
         let port = self.kilo.endpoint.as_ref().map(|it| it.port.get());
         let addresses = self.reported(|_| true).chain(self.kilo.internal_address());
         annotated.chain(addresses.map(move |address| (address, port)))
+    }
+
+    /// Returns the addresses of endpoints that some annotations have.
+    fn annotated<const N: usize>(
+        &self,
+        keys: [&'static str; N],
+    ) -> impl Iterator<Item = (IpAddr, Option<u16>)> {
+        keys.into_iter().filter_map(|key| {
+            let endpoint = endpoint(self.node.annotations.get(key)?).ok()?;
+            Some((endpoint.address()?, Some(endpoint.port.get())))
+        })
+    }
+
+    /// Returns the addresses at which a person or Kubernetes lets others dial the node, whether the mesh asks for them or
+    /// not. Kilo's own endpoint may be an older one.
+    pub fn given_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let keys = [annotation::FORCE_ENDPOINT, annotation::CLUSTERMESH_ENDPOINT];
+        self.annotated(keys).map(|it| it.0).chain(self.reported(|_| true))
     }
 
     /// Returns whether Kubernetes reports that the node has an address.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use super::conflicts::is_typed;
 use super::target_view::{TargetSource, TargetView};
 use super::withheld::TargetReason;
+use crate::fleet::Member;
+use crate::kilo::cluster::ClusterNode;
 use crate::membership::{ExcludedByMesh, ExcludedReason};
 use crate::net::Cidr;
 
@@ -36,8 +38,11 @@ pub struct AbsentSource {
     /// source gives as little as one without nodes, and a target that had its Peers loses it. Always false for
     /// an external peer: a person left out its endpoint, so the nodes of the target are the only cause.
     pub has_no_endpoint: bool,
-    /// The endpoints of its nodes in ranges of external peers, which no node gives or claims.
-    pub looping: Vec<IpAddr>,
+    /// The endpoints of its nodes in ranges of external peers, which no node gives or claims, and the addresses that nodes
+    /// still have and at which the mesh lets no cluster dial them.
+    pub unmoved: Vec<IpAddr>,
+    /// The ranges that nodes still claim and that the mesh does not declare.
+    pub undeclared: Vec<Cidr>,
 }
 
 impl AbsentSource {
@@ -76,6 +81,7 @@ impl AbsentSource {
             is_routable(range) && is_accepted && !is_local && !is_unasked
         };
         let shared = member.cluster.shared.iter().map(|it| (*it, is_let(it)));
+        let looping = reasons.iter().filter_map(|it| looping(it));
         Some(Self {
             nodes: all - by_people.nodes,
             ranges: ranges.collect(),
@@ -91,7 +97,8 @@ impl AbsentSource {
                 && !member.entry.name.is_external()
                 && source.own.roams()
                 && membership.candidates.iter().all(|it| it.endpoint.is_none()),
-            looping: reasons.iter().filter_map(|it| looping(it)).collect(),
+            unmoved: looping.chain(undialled(member)).collect(),
+            undeclared: undeclared(member).collect(),
         })
     }
 
@@ -110,11 +117,12 @@ impl AbsentSource {
         !self.ranges.is_empty() || self.shared.iter().any(|(_, is_let)| *is_let)
     }
 
-    /// Returns whether people let the target have a Peer that it had, with these ranges and this endpoint. If the endpoint
-    /// is in a range of an external peer now, the node has not moved: a person wrote the range.
+    /// Returns whether people let the target have a Peer that it had, with these ranges and this endpoint. If its node
+    /// still has them, and is left out for them now, the node has not changed: a person has changed the mesh.
     pub fn lets(&self, ranges: &[Cidr], dialled: Option<IpAddr>) -> bool {
-        let is_looping = dialled.is_some_and(|it| self.looping.contains(&it));
-        !self.has_no_endpoint && !is_looping && ranges.iter().any(|it| self.lets_range(*it))
+        let is_unmoved = dialled.is_some_and(|it| self.unmoved.contains(&it))
+            || ranges.iter().any(|it| self.undeclared.contains(it));
+        !self.has_no_endpoint && !is_unmoved && ranges.iter().any(|it| self.lets_range(*it))
     }
 
     /// Returns whether people let the target have a range that it had.
@@ -137,6 +145,23 @@ fn looping(reason: &TargetReason) -> Option<IpAddr> {
         TargetReason::LoopingPeer(peer) if peer.owner.is_external() => Some(peer.endpoint.address),
         _ => None,
     }
+}
+
+/// Returns the addresses of nodes without an endpoint where the mesh looks for one.
+fn undialled(member: &Member) -> impl Iterator<Item = IpAddr> {
+    let left_out = member.membership.excluded.iter();
+    let undialled = left_out.filter(|it| matches!(it.reason, ExcludedReason::NoEndpoint(_)));
+    undialled.filter_map(|it| member.cluster.node(&it.node)).flat_map(ClusterNode::given_addresses)
+}
+
+/// Returns the ranges and addresses for which nodes are left out, because the mesh does not declare them for any purpose.
+fn undeclared(member: &Member) -> impl Iterator<Item = Cidr> {
+    let claims = member.membership.excluded.iter().filter_map(|it| match it.reason {
+        ExcludedReason::PodCidrOutOfRange { cidr } => Some(cidr),
+        ExcludedReason::WireguardIpOutOfRange { address } => Some(Cidr::host(address)),
+        _ => None,
+    });
+    claims.filter(|it| member.entry.networks.all().iter().all(|range| !range.cidr.overlaps(*it)))
 }
 
 /// Returns whether no node can carry a range of the cluster as a whole.

@@ -76,16 +76,17 @@ impl Site<'_> {
         0 < claimants && are_few(claimants.saturating_sub(right), nodes.len())
     }
 
-    /// Returns whether the Kilo of a node reports another port than the dialled one, unlike most nodes and the entry. Of a
-    /// cluster of one node, the entry may as well be wrong.
+    /// Returns whether the Kilo of a node reports another port than the dialled one, unlike the entry and most nodes that
+    /// report one. If only one does, the entry may as well be wrong.
     pub fn has_port_of_few(&self, node: NodeId, dialled: u16) -> bool {
         let port = |it: &KiloNode| it.endpoint.as_ref().map(|it| it.port.get());
         let Some(own) = port(&self.node(node).kilo) else {
             return false;
         };
-        1 < self.model.topology.nodes.len()
-            && own != dialled
-            && own != self.entry.port.get()
-            && self.are_some_few(|it| port(it) == Some(own))
+        let declared = self.entry.port.get();
+        let ports = self.model.topology.nodes.iter().filter_map(|it| port(&it.kilo));
+        let ports: Vec<u16> = ports.collect();
+        let others = ports.iter().filter(|it| **it != declared).count();
+        own != dialled && own != declared && 1 < ports.len() && are_few(others, ports.len())
     }
 }

@@ -27,7 +27,7 @@ pub(crate) use revision::Revision;
 pub(crate) use roots::Roots;
 
 /// The prefix of our temporary files and folders.
-const TEMPORARY: &str = ".clustermesh-";
+const TEMPORARY: &str = ".clustermesh-tmp-";
 
 /// The prefix of the names under which a run keeps the files that it replaces.
 const OLD: &str = ".old-";
@@ -344,11 +344,11 @@ mod tests {
     fn sweeps_what_killed_runs_have_left() {
         let folder = TempDir::new().unwrap();
         let names = [
-            ".clustermesh-a1B2c3",
+            ".clustermesh-tmp-a1B2c3",
             "east.json",
             ".other",
             ".clustermesh-outputs",
-            ".clustermesh-left",
+            ".clustermesh-config",
         ];
         for name in names {
             File::create(folder.path().join(name)).unwrap();

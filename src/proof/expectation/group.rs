@@ -43,15 +43,16 @@ pub(super) struct ClassGroup {
 impl ClassGroup {
     /// Returns what is chosen of a cluster, in the order in which another one sees it.
     pub(super) fn all(chosen: &Chosen, view: &ForwardingView) -> Vec<Self> {
-        let mut groups: BTreeMap<usize, [Vec<AddressBlock>; 2]> = BTreeMap::new();
+        // Nodes that take no part fail for a reason of their own.
+        let mut groups: BTreeMap<(usize, bool), [Vec<AddressBlock>; 2]> = BTreeMap::new();
         for pick in &chosen.ready {
             if let Some(class) = view.class_of(pick.number) {
-                let [parts, wholes] = groups.entry(class).or_default();
+                let [parts, wholes] = groups.entry((class, pick.is_absent)).or_default();
                 let blocks = if pick.is_whole { wholes } else { parts };
                 blocks.push(pick.block);
             }
         }
-        let groups = groups.into_iter().filter_map(|(class, [parts, wholes])| {
+        let groups = groups.into_iter().filter_map(|((class, _), [parts, wholes])| {
             let lot = Lot::from_blocks(parts.iter().chain(&wholes).copied())?;
             Some(Self { class, lot, parts, wholes })
         });

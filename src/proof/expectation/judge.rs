@@ -1,6 +1,6 @@
 //! Judging an expectation: how many pairs it is about, how many break it, and with which packet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use by_address::ByAddress;
@@ -10,6 +10,7 @@ use super::meant::{Chosen, Meant, Stock};
 use super::{Check, ExpectationSide, LeftOut};
 use crate::agent::fabric::{Fabric, NodeRef, Site, SiteId, SitePair, Sites, are_few};
 use crate::expectations::{Expectation, Expected};
+use crate::kilo::id::NodeId;
 use crate::kilo::topology::Leader;
 use crate::mesh::AddressClass;
 use crate::net::Family;
@@ -31,8 +32,8 @@ pub(super) struct ExpectationJudge<'j, 'f, 'a> {
     /// Whether it is certain how packets end that do not leave the cluster.
     keeps_for_certain: Sites<bool>,
     left_out: &'j LeftOut<'j>,
-    /// Whether the nodes that take no part are only a few.
-    are_absent_few: Sites<OnceLock<bool>>,
+    /// The nodes that take no part, although a mesh selects them.
+    absent: Sites<OnceLock<BTreeSet<NodeId>>>,
     /// By both clusters: filled in when an expectation is about them.
     fates: Sites<Sites<OnceLock<KnownFates>>>,
 }
@@ -43,8 +44,8 @@ type KnownFates = Vec<OnceLock<ClassOutcome>>;
 /// The chosen blocks of a cluster, grouped for each cluster that sees it in its own way.
 struct Grouped<'c> {
     chosen: &'c Chosen,
-    /// All blocks that send and receive, by family.
-    ready: [Option<Lot>; 2],
+    /// All blocks that send and receive, by family, those of nodes that take no part apart.
+    ready: [Vec<Lot>; 2],
     /// Many clusters share a view.
     groups: BTreeMap<ByAddress<Arc<ForwardingView>>, Vec<ClassGroup>>,
 }
@@ -53,8 +54,11 @@ impl<'c> Grouped<'c> {
     fn all(chosen: &'c Sites<Chosen>) -> Vec<(SiteId, Self)> {
         let grouped = chosen.numbered().map(|(site, chosen)| {
             let of = |family| {
-                let blocks = chosen.ready();
-                Lot::from_blocks(blocks.filter(|it| it.span.family == family))
+                let lot = |is_absent| {
+                    let picks = chosen.ready.iter().filter(|it| it.is_absent == is_absent);
+                    Lot::from_blocks(picks.map(|it| it.block).filter(|it| it.span.family == family))
+                };
+                [false, true].into_iter().filter_map(lot).collect()
             };
             let grouped = Self { chosen, ready: FAMILIES.map(of), groups: BTreeMap::new() };
             (site, grouped)
@@ -76,7 +80,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             stocks: sites.map(|it| Stock::new(it)),
             keeps_for_certain: sites.map(|it| keeps_for_certain(it)),
             left_out,
-            are_absent_few: sites.map(|_| OnceLock::new()),
+            absent: sites.map(|_| OnceLock::new()),
             fates: sites.map(|_| sites.map(|_| OnceLock::new())),
         }
     }
@@ -124,30 +128,44 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
 
     /// Returns whether a node takes no part, although a mesh selects it.
     fn is_absent(&self, at: NodeRef) -> bool {
-        let fabric = self.reach.fabric;
-        let site = fabric.site(at.site);
-        site.entry.selector.matches(&site.snapshot_of(at.node).labels)
-            && (!fabric.takes_part(at) || (self.left_out)(at))
+        self.absent(at.site).contains(&at.node)
     }
 
-    /// Returns whether only a few nodes of a cluster take no part, of those that a mesh selects.
+    /// Returns whether only a few nodes of a cluster take no part, of those that a mesh selects. The only node of a
+    /// cluster is all of it.
     fn are_absent_few(&self, number: SiteId) -> bool {
-        *self.are_absent_few[number].get_or_init(|| {
+        let selected = self.selected(number).count();
+        1 < selected && are_few(self.absent(number).len(), selected)
+    }
+
+    fn absent(&self, number: SiteId) -> &BTreeSet<NodeId> {
+        self.absent[number].get_or_init(|| {
             let fabric = self.reach.fabric;
-            let site = fabric.site(number);
-            let nodes = site.model.topology.nodes.ids();
-            let selected =
-                nodes.filter(|it| site.entry.selector.matches(&site.snapshot_of(*it).labels));
-            let selected: Vec<NodeRef> =
-                selected.map(|node| NodeRef { site: number, node }).collect();
-            let absent = selected.iter().filter(|it| self.is_absent(**it)).count();
-            are_few(absent, selected.len())
+            let is_absent = |it: &NodeId| {
+                let at = NodeRef { site: number, node: *it };
+                !fabric.takes_part(at) || (self.left_out)(at)
+            };
+            self.selected(number).filter(is_absent).collect()
         })
+    }
+
+    fn selected(&self, number: SiteId) -> impl Iterator<Item = NodeId> {
+        let site = self.reach.fabric.site(number);
+        let nodes = site.model.topology.nodes.ids();
+        nodes.filter(|it| site.entry.selector.matches(&site.snapshot_of(*it).labels))
     }
 
     fn choose(&self, meant: &Meant) -> Sites<Chosen> {
         let sites = &self.reach.fabric.sites;
-        sites.map_ids(|id| meant.choose(&sites[id], &self.stocks[id]))
+        sites.map_ids(|id| {
+            let mut chosen = meant.choose(&sites[id], &self.stocks[id]);
+            for pick in &mut chosen.ready {
+                let node = pick.block.owner.node();
+                pick.is_absent =
+                    node.is_some_and(|node| self.is_absent(NodeRef { site: id, node }));
+            }
+            chosen
+        })
     }
 
     fn judge(
@@ -278,8 +296,10 @@ impl Check<'_> {
         taken: &Grouped,
     ) {
         for (senders, receivers) in sent.ready.iter().zip(&taken.ready) {
-            if let (Some(senders), Some(receivers)) = (senders, receivers) {
-                self.tally(judge, Endings::LOST, pair, *senders, *receivers);
+            for (sender, receiver) in
+                senders.iter().flat_map(|it| receivers.iter().map(move |to| (it, to)))
+            {
+                self.tally(judge, Endings::LOST, pair, *sender, *receiver);
             }
         }
     }

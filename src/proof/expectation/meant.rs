@@ -31,6 +31,8 @@ pub(super) struct Pick {
     pub(super) block: AddressBlock,
     /// Whether that is all of the block.
     pub(super) is_whole: bool,
+    /// Whether its node takes no part in the mesh.
+    pub(super) is_absent: bool,
 }
 
 /// The meaning of one side of an expectation.
@@ -87,6 +89,7 @@ impl<'m> Meant<'m> {
                 number,
                 block: AddressBlock { span, ..block },
                 is_whole: span == block.span,
+                is_absent: false,
             };
             if self.spans.is_empty() {
                 picks.push(pick(block.span));

@@ -15,7 +15,7 @@ use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::packet::premise::{Distant, Premise, Unencapsulated, UnshownRoute};
 use crate::packet::trace::Trace;
-use crate::packet::{AssumedDial, Goal, Packet, Session};
+use crate::packet::{AssumedDial, Doubt, Ending, Goal, Packet, Session};
 use crate::proof::claimed::is_of_few;
 use crate::proof::reach::{AddressBlock, ClassVerdict, Premised, PremisedPaths, Reach};
 
@@ -123,7 +123,11 @@ impl<'j> PairJudge<'j, '_, '_> {
     /// Returns a packet that arrives although no mesh links the two clusters.
     fn leak(&self, verdict: &ClassVerdict) -> Option<Leak> {
         let mut traces = verdict.traces().iter();
-        let arrived = traces.find(|trace| trace.there.ending.is_delivered())?;
+        // The choice of the leader does not stop the packet.
+        let arrives = |it: &Ending| {
+            it.is_delivered() || matches!(it, Ending::Ambiguous { doubt: Doubt::Leader, .. })
+        };
+        let arrived = traces.find(|trace| arrives(&trace.there.ending))?;
         let is_linked = matches!(self.link, Some(Link::Exchange | Link::Ended));
         (!is_linked).then(|| {
             let [one, other] = self.pair.both();

@@ -260,17 +260,17 @@ fn renders_into_a_folder_that_is_a_link() {
 #[test]
 fn cleans_up_after_a_killed_run() {
     let folder = Folder::rendered();
-    folder.write("rendered/.clustermesh-a1B2c3/.old-0", &HEADER[..20]);
+    folder.write("rendered/.clustermesh-tmp-a1B2c3/.old-0", &HEADER[..20]);
     assert_eq!(folder.run(&["render"]).code, 0);
     assert_eq!(folder.tree(), TREE);
-    assert!(!folder.path("rendered/.clustermesh-a1B2c3").exists());
+    assert!(!folder.path("rendered/.clustermesh-tmp-a1B2c3").exists());
 }
 
 /// A run that was killed in the swap: the record waited, and the folder of a cluster that left was emptied.
 #[test]
 fn a_leftover_of_a_killed_run_is_not_foreign() {
     let folder = Folder::rendered();
-    folder.write("rendered/.clustermesh-a1B2c3", "half");
+    folder.write("rendered/.clustermesh-tmp-a1B2c3", "half");
     fs::create_dir(folder.path("rendered/south")).unwrap();
     let check = folder.run(&["render", "--check"]);
     assert_eq!((check.code, check.stdout.as_str()), (0, ""), "{}", check.stderr);

@@ -244,7 +244,7 @@ fn a_page_is_written_whole_or_not_at_all() {
 #[test]
 fn what_a_killed_run_left_is_removed() {
     let folder = example("quickstart");
-    folder.write("pages/.clustermesh-a1B2c3", "half");
+    folder.write("pages/.clustermesh-tmp-a1B2c3", "half");
     assert_eq!(folder.run(&["report", "--out", "pages/report.html"]).code, 0);
     let left = fs::read_dir(folder.path("pages")).unwrap().map(|it| it.unwrap().file_name());
     assert_eq!(left.collect::<Vec<_>>(), ["report.html"]);

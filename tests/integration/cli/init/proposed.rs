@@ -659,8 +659,8 @@ fn a_killed_run_is_completed_by_the_next() {
         killed += u32::from(status.code().is_none());
         begun += u32::from(folder.path("clustermesh.yaml").exists());
         // What a kill leaves between the creation of a file and its rename.
-        folder.write(".clustermesh-a1B2c3", "half");
-        folder.write("flux/.clustermesh-a1B2c3", "half");
+        folder.write(".clustermesh-tmp-a1B2c3", "half");
+        folder.write("flux/.clustermesh-tmp-a1B2c3", "half");
         if folder.path("mesh.yaml").exists() {
             let saved = folder.path("snapshots/east.json").exists()
                 && folder.path("snapshots/west.json").exists();

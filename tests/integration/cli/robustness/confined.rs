@@ -332,7 +332,7 @@ fn snapshots_that_lead_elsewhere_are_not_written() {
     let folder = repository();
     fs::rename(folder.path("repository/snapshots"), folder.path("theirs")).unwrap();
     link(&folder, Path::new("../theirs"), "snapshots");
-    folder.write("theirs/.clustermesh-abcdef", "theirs");
+    folder.write("theirs/.clustermesh-tmp-abcdef", "theirs");
     let before = folder.touches("theirs");
     let dump = json!({ "kind": "NodeList", "items": [api_node(1, 1)] });
     folder.write("repository/dump.json", dump.to_string());
@@ -431,24 +431,24 @@ fn the_peers_of_a_process_are_read() {
 fn temporary_folders_are_removed_only_if_they_are_ours() {
     let folder = Folder::rendered();
     let ours = format!("{HEADER}x\n");
-    folder.write("rendered/.clustermesh-aaaaaa/west/a.yaml", &ours);
-    folder.write("rendered/.clustermesh-aaaaaa/.old-0", &HEADER[..7]);
-    folder.write("rendered/.clustermesh-bbbbbb/west/a.yaml", "theirs\n");
-    folder.write("rendered/.clustermesh-cccccc/west/deep/a.yaml", &ours);
-    folder.write("rendered/west/.clustermesh-dddddd/a.yaml", &ours);
+    folder.write("rendered/.clustermesh-tmp-aaaaaa/west/a.yaml", &ours);
+    folder.write("rendered/.clustermesh-tmp-aaaaaa/.old-0", &HEADER[..7]);
+    folder.write("rendered/.clustermesh-tmp-bbbbbb/west/a.yaml", "theirs\n");
+    folder.write("rendered/.clustermesh-tmp-cccccc/west/deep/a.yaml", &ours);
+    folder.write("rendered/west/.clustermesh-tmp-dddddd/a.yaml", &ours);
     folder.write("theirs/a.yaml", &ours);
-    symlink("../theirs", folder.path("rendered/.clustermesh-eeeeee")).unwrap();
-    fs::create_dir(folder.path("rendered/.clustermesh-ffffff")).unwrap();
-    symlink("../../theirs", folder.path("rendered/.clustermesh-ffffff/a")).unwrap();
+    symlink("../theirs", folder.path("rendered/.clustermesh-tmp-eeeeee")).unwrap();
+    fs::create_dir(folder.path("rendered/.clustermesh-tmp-ffffff")).unwrap();
+    symlink("../../theirs", folder.path("rendered/.clustermesh-tmp-ffffff/a")).unwrap();
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(!folder.path("rendered/.clustermesh-aaaaaa").exists());
+    assert!(!folder.path("rendered/.clustermesh-tmp-aaaaaa").exists());
     for path in [
-        "rendered/.clustermesh-bbbbbb/west/a.yaml",
-        "rendered/.clustermesh-cccccc/west/deep/a.yaml",
-        "rendered/west/.clustermesh-dddddd/a.yaml",
-        "rendered/.clustermesh-eeeeee/a.yaml",
-        "rendered/.clustermesh-ffffff/a/a.yaml",
+        "rendered/.clustermesh-tmp-bbbbbb/west/a.yaml",
+        "rendered/.clustermesh-tmp-cccccc/west/deep/a.yaml",
+        "rendered/west/.clustermesh-tmp-dddddd/a.yaml",
+        "rendered/.clustermesh-tmp-eeeeee/a.yaml",
+        "rendered/.clustermesh-tmp-ffffff/a/a.yaml",
         "theirs/a.yaml",
     ] {
         assert!(folder.path(path).exists(), "{path}");

@@ -155,12 +155,12 @@ fn clears_away_what_a_killed_run_left() {
     let root = TempDir::new().unwrap();
     let wanted = files(&[("west/a.yaml", "1")]);
     put(root.path(), &wanted).unwrap();
-    let staging = root.path().join(".clustermesh-a1B2c3");
+    let staging = root.path().join(".clustermesh-tmp-a1B2c3");
     fs::create_dir(&staging).unwrap();
     fs::write(staging.join(".old-0"), &yaml::HEADER[..9]).unwrap();
     fs::write(staging.join(".old-12"), "an output").unwrap();
     fs::create_dir(staging.join("west")).unwrap();
-    fs::write(root.path().join(".clustermesh-d4E5f6"), "half of a record").unwrap();
+    fs::write(root.path().join(".clustermesh-tmp-d4E5f6"), "half of a record").unwrap();
     fs::create_dir(root.path().join("gone")).unwrap();
     fs::write(staging.join("west/b.yaml"), ours("2")).unwrap();
     put(root.path(), &wanted).unwrap();
