@@ -49,6 +49,9 @@ pub struct Finding {
     /// The remedy in one sentence, if there is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
+    /// The name that the finding is about, such as one that no mesh has.
+    #[serde(skip)]
+    pub subject: Option<String>,
     /// The finding that causes this one. Correcting the cause corrects both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<FindingCause>,
@@ -194,6 +197,7 @@ impl Finding {
             labels: Vec::new(),
             help: None,
             changes: Vec::new(),
+            subject: None,
             cause: None,
             alike: None,
             quotes: Quotes::File,
@@ -205,7 +209,7 @@ impl Finding {
     pub(crate) fn on_named(rule: &'static Rule, cluster: &str, message: String) -> Self {
         match cluster.parse() {
             Ok(cluster) => Self::on_cluster(rule, &cluster, message),
-            Err(_) => Self::new(rule, format!("{}: {message}", Quoted(cluster))),
+            Err(_) => Self::new(rule, format!("{}: {message}", Quoted(cluster))).of_name(cluster),
         }
     }
 
@@ -297,6 +301,13 @@ impl Finding {
             node: node.to_owned(),
             change: change.clone(),
         }));
+        self
+    }
+
+    /// Sets the name that it is about.
+    #[must_use]
+    pub(crate) fn of_name(mut self, name: &str) -> Self {
+        self.subject = Some(name.to_owned());
         self
     }
 

@@ -192,7 +192,8 @@ fn repeated(read: &Expectations) -> Vec<Finding> {
         };
         let message = format!("duplicate expectation name {}", Quoted(name));
         let finding = Finding::new(&mistake::DUPLICATE_NAME, message);
-        problems.push(finding.at_both(place.key("name"), before.key("name")));
+        let finding = finding.at_both(place.key("name"), before.key("name"));
+        problems.push(finding.help("give each expectation a name of its own"));
     }
     problems
 }

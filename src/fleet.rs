@@ -326,7 +326,10 @@ fn parted(meshes: &[Mesh]) -> BTreeMap<&ClusterName, BTreeSet<&ClusterName>> {
         let leaving = mesh.entries.iter().filter(|it| it.state == State::Leaving);
         for leaver in leaving {
             let others = mesh.entries.iter().filter(|it| it.name != leaver.name);
-            for other in others.filter(|it| mesh.link(leaver, it) == Some(Link::Ended)) {
+            let others = others.filter(|it| mesh.link(leaver, it) == Some(Link::Ended));
+            let externals = mesh.externals.iter().filter(|it| it.clusters.contains(&leaver.name));
+            let externals = externals.map(|it| &it.entry);
+            for other in others.chain(externals) {
                 parted.entry(&leaver.name).or_default().insert(&other.name);
                 parted.entry(&other.name).or_default().insert(&leaver.name);
             }

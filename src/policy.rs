@@ -143,13 +143,15 @@ pub fn schema() -> Schema {
     schema::of_input::<WrittenPolicy>()
 }
 
-/// Narrows meshes by policies, and reports what the policies contradict.
-pub fn apply(policies: &[Policy], meshes: &mut [Mesh]) -> Vec<Finding> {
+/// Narrows meshes by policies, and reports what the policies contradict, and names that no mesh has if the meshes were read
+/// as a whole.
+pub fn apply(policies: &[Policy], meshes: &mut [Mesh], is_whole: bool) -> Vec<Finding> {
     let policies: BTreeMap<&ClusterName, &Policy> =
         policies.iter().map(|it| (&it.cluster, it)).collect();
     let entries = meshes.iter().flat_map(Mesh::all_entries);
     let known: BTreeSet<ClusterName> = entries.map(|it| it.name.clone()).collect();
-    let mut findings: Vec<Finding> = policies.values().flat_map(|it| it.unknown(&known)).collect();
+    let named = policies.values().filter(|_| is_whole);
+    let mut findings: Vec<Finding> = named.flat_map(|it| it.unknown(&known)).collect();
     for mesh in meshes {
         let one_sided = refuse(mesh, &policies);
         findings.extend(one_sided);

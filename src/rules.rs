@@ -18,6 +18,7 @@ pub mod gitops;
 mod identity;
 mod check;
 mod command;
+mod consequences;
 mod config;
 pub mod costs;
 mod kilo;

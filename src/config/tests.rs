@@ -142,22 +142,22 @@ fn limits_have_bounds() {
     insta::assert_snapshot!(report_of("
 limits: { nodes: 0, lostNodes: 1000001, lostPercent: 101, gonePercent: -1, staleAfterSeconds: 59 }
 "), @"
-    error[invalid-value]: `nodes` must be from 1 to 1000000, not `0`
-      4:18 | 0
-      help: write a number from 1 to 1000000, or remove the line for the default
-    error[invalid-value]: `lostNodes` must be from 1 to 1000000, not `1000001`
-      4:32 | 1000001
-      help: write a number from 1 to 1000000, or remove the line for the default
-    error[invalid-value]: `lostPercent` must be from 0 to 100, not `101`
-      4:54 | 101
-      help: write a number from 0 to 100, or remove the line for the default
-    error[invalid-value]: `gonePercent` must be from 0 to 100, not `-1`
-      4:72 | -1
-      help: write a number from 0 to 100, or remove the line for the default
-    error[invalid-value]: `staleAfterSeconds` must be from 60 to 31536000, not `59`
-      4:95 | 59
-      help: write a number from 60 to 31536000, or remove the line for the default
-    ");
+error[invalid-value]: `nodes` must be from 1 to 1000000, not `0`
+  4:18 | 0
+  help: write a number from 1 to 1000000
+error[invalid-value]: `lostNodes` must be from 1 to 1000000, not `1000001`
+  4:32 | 1000001
+  help: write a number from 1 to 1000000
+error[invalid-value]: `lostPercent` must be from 0 to 100, not `101`
+  4:54 | 101
+  help: write a number from 0 to 100
+error[invalid-value]: `gonePercent` must be from 0 to 100, not `-1`
+  4:72 | -1
+  help: write a number from 0 to 100
+error[invalid-value]: `staleAfterSeconds` must be from 60 to 31536000, not `59`
+  4:95 | 59
+  help: write a number from 60 to 31536000
+");
     insta::assert_snapshot!(report_of("limits: { nodes: '500', lostPercent: 2.5 }"), @"
     error[invalid-type]: `nodes` must be an integer, not the string `500`
       3:18 | '500'
@@ -233,6 +233,7 @@ error[invalid-value]: `level` cannot be `none`
   help: allowed here: `error`, `warning`, `notice`, `off`
 error[missing-field]: `level` is missing in `c`
   7:3 | c
+  help: add a line `level: …`
 error[invalid-value]: `reason` must not be empty
   8:28 | ''
 error[invalid-type]: a key must be a string, but YAML reads `on` as a boolean
@@ -242,10 +243,13 @@ error[invalid-value]: `rule` must not be empty
   11:13 | ''
 error[missing-field]: `reason` is missing in an item of `ignore`
   11:5 | { rule: '', cluster: east }
+  help: add a line `reason: …`
 error[missing-field]: `rule` is missing in an item of `ignore`
   12:5 | {}
+  help: add a line `rule: …`
 error[missing-field]: `reason` is missing in an item of `ignore`
   12:5 | {}
+  help: add a line `reason: …`
 error[unknown-field]: unknown field `nodes`
   13:27 | nodes
   help: did you mean `node`?

@@ -30,12 +30,16 @@ pub(super) fn missing_field(name: &str, around: &Place) -> Finding {
         None => format!("`{name}` is missing"),
         Some(_) => format!("`{name}` is missing in {}", subject(around)),
     };
-    Finding::new(&mistake::MISSING_FIELD, message).at(around.key(name), "")
+    Finding::new(&mistake::MISSING_FIELD, message)
+        .at(around.key(name), "")
+        .help(format!("add a line `{name}: …`"))
 }
 
 pub(super) fn empty_field(name: &str, place: Place) -> Finding {
     let message = format!("`{name}` must not be empty");
-    Finding::new(&mistake::MISSING_FIELD, message).at(place, "")
+    Finding::new(&mistake::MISSING_FIELD, message)
+        .at(place, "")
+        .help(format!("write the fields of `{name}` below it, or remove the line"))
 }
 
 pub(super) fn wrong_type(expected: &str, node: &TreeNode, place: &Place) -> Finding {
@@ -100,7 +104,7 @@ pub(super) fn out_of_bounds(text: &str, least: i64, most: i64, place: &Place) ->
         format!("{} must be from {least} to {most}, not {}", subject(place), Quoted(text));
     Finding::new(&mistake::INVALID_VALUE, message)
         .at(place.clone(), "")
-        .help(format!("write a number from {least} to {most}, or remove the line for the default"))
+        .help(format!("write a number from {least} to {most}"))
 }
 
 pub(super) fn wrong_count(fewest: u64, most: u64, length: u64, place: &Place) -> Finding {

@@ -273,13 +273,13 @@ error[unknown-field]: unknown field `podCidrs`
   help: did you mean `podCIDRs`?
 error[invalid-value]: `wireguardPort` must be from 1 to 65535, not `0`
   9:59 | 0
-  help: write a number from 1 to 65535, or remove the line for the default
+  help: write a number from 1 to 65535
 error[invalid-type]: `allowedNetworks` must be a list, not the string `10.0.0.0/8`
   10:35 | 10.0.0.0/8
   help: write a list with one item as `[10.0.0.0/8]`
 error[invalid-value]: `persistentKeepalive` must be from 0 to 65535, not `65536`
   10:68 | 65536
-  help: write a number from 0 to 65535, or remove the line for the default
+  help: write a number from 0 to 65535
 error[invalid-type]: `local` must be `true` or `false`, not `yes`
   10:82 | yes
 error[unknown-field]: unknown field `exports`
@@ -291,6 +291,7 @@ error[invalid-value]: `name` must not be empty
   11:82 | ''
 error[missing-field]: `key` is missing in `kubeconfigSecretRef`
   11:53 | kubeconfigSecretRef
+  help: add a line `key: …`
 "#);
     }
 

@@ -9,6 +9,7 @@ use crate::document::nearest;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::pattern;
+use crate::text::listed;
 
 use super::invalid_name;
 use super::mistakes::{REMOVE_ONE, member_name};
@@ -91,10 +92,12 @@ pub(crate) fn unknown_cluster<'a>(
     prefix: &str,
 ) -> Finding {
     let message = format!("{prefix} {}", Quoted(text));
-    let finding = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, "");
-    match nearest(text, known) {
+    let finding = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, "").of_name(text);
+    let known: Vec<&str> = known.collect();
+    match nearest(text, known.iter().copied()) {
         Some(meant) => finding.help(format!("did you mean {}?", Quoted(meant))),
-        None => finding,
+        None if known.is_empty() => finding,
+        None => finding.help(format!("known clusters: {}", listed(known.into_iter().map(Quoted)))),
     }
 }
 

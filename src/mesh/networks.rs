@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
 use crate::net::{Cidr, CidrError, Interface};
 use crate::place::Place;
+use crate::text;
 
 use super::raw::RawCluster;
 use super::{Networks, Range};
@@ -56,19 +57,22 @@ impl Networks {
 
     /// Returns the finding about a cluster IP that is in none.
     pub(super) fn not_common(&self, address: IpAddr, place: Place) -> Finding {
-        let message = format!("{address} is in no range that the whole cluster shares");
-        let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
-        let field = match self {
-            Self::Typed { services: Some(range), .. } => {
-                return finding.help(format!(
-                    "write the cluster IP that `kubectl get service` prints; those of the cluster are in {}",
-                    range.cidr
-                ));
-            }
-            Self::Typed { .. } => "serviceCIDR",
-            Self::Flat { .. } => "allowedNetworks",
+        let (outside_of, help) = match self {
+            Self::Typed { services: Some(range), .. } => (
+                format!("`serviceCIDR` ({})", range.cidr),
+                "write the cluster IP that `kubectl get service` prints".to_owned(),
+            ),
+            Self::Typed { .. } => (
+                "all ranges of the cluster".to_owned(),
+                "write the Service range of the cluster in `serviceCIDR`".to_owned(),
+            ),
+            Self::Flat { .. } => (
+                "`allowedNetworks`".to_owned(),
+                "add the Service range of the cluster to `allowedNetworks`".to_owned(),
+            ),
         };
-        finding.help(format!("write the Service range of the cluster in `{field}`"))
+        let message = format!("{address} is outside of {outside_of}");
+        Finding::new(&mistake::INVALID_VALUE, message).at(place, "").help(help)
     }
 }
 
@@ -151,8 +155,13 @@ fn wrong_form(cluster: &RawCluster, place: &Place) -> Option<Finding> {
             let missing: Vec<&str> = required.map(|(field, _)| *field).collect();
             let first = missing.first()?;
             let what = missing.join("` and no `");
-            let message = format!("{name} has networks but no `{what}`");
-            let finding = Finding::new(&mistake::MISSING_FIELD, message);
+            let message = format!("{name} has ranges but no `{what}`");
+            let lines = missing.iter().map(|it| match *it {
+                "podCIDRs" => "`podCIDRs`: the `--cluster-cidr` of the controller manager",
+                _ => "`wireguardCIDR`: the `--subnet` of Kilo, by default 10.4.0.0/16",
+            });
+            let help = format!("write {}", text::listed(lines));
+            let finding = Finding::new(&mistake::MISSING_FIELD, message).help(help);
             Some(finding.at(place.key(first), "").shadow())
         }
     }
@@ -208,7 +217,7 @@ pub(super) fn range(text: &str, place: Place, findings: &mut Mistakes) -> Option
         findings.push(
             Finding::new(&mistake::INVALID_RANGE, message)
                 .at(place, "")
-                .help("write the ranges that the cluster uses"),
+                .help("write only the ranges that are used, such as `10.42.0.0/16`, or `10.200.0.5/32` for one machine"),
         );
         return None;
     }
@@ -263,19 +272,21 @@ spec:
     - { name: c, serviceCIDR: 10.1.0.0/16 }
     - { name: d, allowedNetworks: [10.2.0.0/16], wireguardCIDR: 10.3.0.0/24 }
     - { name: e, allowedNetworks: [10.4.0.0/16], serviceCIDR: '', additionalCIDRs: [] }
-"), @r"
-        error[missing-field]: `a` declares no networks
-          7:7 | { name: a }
-          help: add `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`
-        error[missing-field]: `b` has networks but no `wireguardCIDR`
-          8:7 | { name: b, podCIDRs: [10.0.0.0/16] }
-        error[missing-field]: `c` has networks but no `podCIDRs` and no `wireguardCIDR`
-          9:7 | { name: c, serviceCIDR: 10.1.0.0/16 }
-        error[contradicting-fields]: `d` has both `wireguardCIDR` and `allowedNetworks`
-          10:18 | allowedNetworks
-          10:50 | wireguardCIDR
-          help: use either `allowedNetworks` or the fields that end in `CIDR` or `CIDRs`
-        ");
+"), @"
+error[missing-field]: `a` declares no networks
+  7:7 | { name: a }
+  help: add `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`
+error[missing-field]: `b` has ranges but no `wireguardCIDR`
+  8:7 | { name: b, podCIDRs: [10.0.0.0/16] }
+  help: write `wireguardCIDR`: the `--subnet` of Kilo, by default 10.4.0.0/16
+error[missing-field]: `c` has ranges but no `podCIDRs` and no `wireguardCIDR`
+  9:7 | { name: c, serviceCIDR: 10.1.0.0/16 }
+  help: write `podCIDRs`: the `--cluster-cidr` of the controller manager, `wireguardCIDR`: the `--subnet` of Kilo, by default 10.4.0.0/16
+error[contradicting-fields]: `d` has both `wireguardCIDR` and `allowedNetworks`
+  10:18 | allowedNetworks
+  10:50 | wireguardCIDR
+  help: use either `allowedNetworks` or the fields that end in `CIDR` or `CIDRs`
+");
     }
 
     #[test]
@@ -326,7 +337,7 @@ error[invalid-range]: invalid range: `192.168.1.9` has no prefix length such as 
   help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
 error[invalid-range]: `0.0.0.0/0` contains every IPv4 address
   10:66 | 0.0.0.0/0
-  help: write the ranges that the cluster uses
+  help: write only the ranges that are used, such as `10.42.0.0/16`, or `10.200.0.5/32` for one machine
 ");
     }
 
@@ -371,10 +382,10 @@ error[invalid-range]: `0.0.0.0/0` contains every IPv4 address
           help: write `fd00::/64`
         error[invalid-range]: `10.0.0.0/0` contains every IPv4 address
           14:36 | 10.0.0.0/0
-          help: write the ranges that the cluster uses
+          help: write only the ranges that are used, such as `10.42.0.0/16`, or `10.200.0.5/32` for one machine
         error[invalid-range]: `::/0` contains every IPv6 address
           15:36 | '::/0'
-          help: write the ranges that the cluster uses
+          help: write only the ranges that are used, such as `10.42.0.0/16`, or `10.200.0.5/32` for one machine
         "#);
     }
 }

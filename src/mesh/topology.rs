@@ -172,6 +172,7 @@ fn unlinked(drafts: &[Draft], links: &DeclaredLinks, place: &Place) -> Vec<Findi
             Finding::new(&mistake::UNKNOWN_CLUSTER, message)
                 .at(draft.place.key("name"), "")
                 .at(place.key("links").named(), "missing here")
+                .help(format!("add `[{}, OTHER]` to `links`, or remove its entry", draft.text))
         })
         .collect()
 }
@@ -229,12 +230,13 @@ mod tests {
           help: did you mean `east`?
         error[unknown-cluster]: this mesh has no cluster `south`
           9:45 | south
+          help: known clusters: `east`, `north`, `west`
         warning[duplicate-hub]: duplicate hub `east`
           9:52 | east | second here
           9:39 | east | first here
           help: remove one of the two
         ");
-        insta::assert_snapshot!(with("{ mode: Links, links: [[east, wets], [nroth, far]] }"), @r"
+        insta::assert_snapshot!(with("{ mode: Links, links: [[east, wets], [nroth, far]] }"), @"
         error[unknown-cluster]: this mesh has no cluster `wets`
           9:43 | wets
           help: did you mean `west`?
@@ -243,6 +245,7 @@ mod tests {
           help: did you mean `north`?
         error[unknown-cluster]: this mesh has no cluster `far`
           9:58 | far
+          help: known clusters: `east`, `north`, `west`
         ");
     }
 
@@ -260,6 +263,7 @@ mod tests {
         error[unknown-cluster]: `north` is in no link, so no other cluster would reach it
           8:15 | north
           9:28 | links | missing here
+          help: add `[north, OTHER]` to `links`, or remove its entry
         ");
     }
 }

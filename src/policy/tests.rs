@@ -20,7 +20,7 @@ fn narrowed(mesh: &str, policies: &[(&str, &str)]) -> (Vec<Mesh>, String) {
             }
         }
     }
-    for finding in apply(&read, &mut meshes) {
+    for finding in apply(&read, &mut meshes, true) {
         let Finding { severity, rule, message, help, .. } = finding;
         writeln!(report, "{severity}[{}]: {message}", rule.name()).unwrap();
         report.extend(help.map(|it| format!("  help: {it}\n")));

@@ -13,7 +13,7 @@ use crate::yaml;
 const API_VERSIONS: [&str; 2] = ["kilo.squat.ai/v1alpha1", API_VERSION];
 
 /// The message that replaces a problem of a file that is not quoted.
-pub const WITHHELD: &str = "`apiVersion` is missing or unknown, so details are hidden";
+pub const WITHHELD: &str = "`apiVersion` is missing or unknown, so nothing of the file is quoted";
 
 /// The remedy for a mesh or a config that is not quoted.
 const HOW_TO_SHOW: &str = "begin a mesh with the lines `apiVersion: kilo.squat.ai/v1alpha1` and \

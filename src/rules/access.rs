@@ -110,7 +110,7 @@ impl<'a> EntryAccess<'a> {
         Finding::on_cluster(&MISSING_ACCESS, self.cluster(), message.to_owned())
             .at(self.entry.place.key("name"), "")
             .help(format!(
-                "if the context is not named `{}`, set it in the config under `clusters`",
+                "clustermesh reads it with the context `{0}`; if that has another name, write `clusters: {{ {0}: {{ context: NAME }} }}` in the config",
                 self.cluster()
             ))
     }

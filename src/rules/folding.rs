@@ -5,15 +5,39 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::clusters::INVALID_KUBECONFIG;
 use super::command::command_name;
-use super::{Finding, bare};
+use super::consequences::{Common, ConsequenceRow};
+use super::endpoints::{LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT};
+use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED};
+use super::ranges::{UNACCEPTED_RANGE, UNROUTABLE_RANGE};
+use super::services::UNCARRIED_SERVICE;
+use super::{Finding, bare, consequences, rendered};
+use crate::diagnostic::mistake::{
+    CONTRADICTING_FIELDS, DUPLICATE_NAME, DUPLICATE_SNAPSHOT, MISSING_SNAPSHOT, UNKNOWN_CLUSTER,
+    UNUSED_SNAPSHOT,
+};
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
 use crate::text::{NAMED, count, listed};
 
 /// The number of nodes with the same problem that still have a finding each.
-const APART: usize = 4;
+const APART: usize = 2;
 
 /// The number of nodes that a command names.
 const IN_COMMAND: usize = 20;
+
+/// What follows from what, except for what is about changes.
+static CONSEQUENCES: [ConsequenceRow; 11] = [
+    (&NODE_NOT_SELECTED, &CONTRADICTED, Common::Cluster),
+    (&NO_ANCHOR, &LOOPING_ENDPOINT, Common::Cluster),
+    (&PRIVATE_ENDPOINT, &LOOPING_ENDPOINT, Common::Cluster),
+    (&UNACCEPTED_RANGE, &UNROUTABLE_RANGE, Common::Cluster),
+    (&UNACCEPTED_RANGE, &LOOPING_ENDPOINT, Common::Cluster),
+    (&UNUSED_SNAPSHOT, &UNKNOWN_CLUSTER, Common::Name),
+    (&DUPLICATE_SNAPSHOT, &MISSING_SNAPSHOT, Common::Name),
+    (&CONTRADICTING_FIELDS, &DUPLICATE_NAME, Common::File),
+    (&UNCARRIED_SERVICE, &UNACCEPTED_RANGE, Common::Name),
+    (&UNCARRIED_SERVICE, &LOOPING_ENDPOINT, Common::Name),
+    (&UNCARRIED_SERVICE, &NO_ANCHOR, Common::Name),
+];
 
 /// The common parts of findings that are folded: the rule, the severity, the cluster, the problem and
 /// the remedy.
@@ -22,7 +46,11 @@ type FoldKind<'a> = (&'static str, Severity, &'a str, &'a str, Option<String>);
 /// Puts findings together that are about nodes of one cluster and differ only in the node and its value.
 /// Every node keeps its place. A consequence of another finding is listed with that one instead.
 pub(super) fn folded(findings: Vec<Finding>) -> Vec<Finding> {
-    let findings = with_one_kubeconfig(findings);
+    let mut findings = at_all_places(with_one_kubeconfig(findings));
+    let reported = findings.clone();
+    link_looping(&mut findings);
+    consequences::link(&mut findings, &reported, &CONSEQUENCES);
+    consequences::link(&mut findings, &reported, &rendered::CONSEQUENCES);
     let mut alike: BTreeMap<FoldKind, Vec<usize>> = BTreeMap::new();
     for (index, finding) in findings.iter().enumerate() {
         if let Some(kind) = kind(finding) {
@@ -92,6 +120,52 @@ fn with_one_kubeconfig(findings: Vec<Finding>) -> Vec<Finding> {
         })
     });
     folded.collect()
+}
+
+/// Puts findings that differ only in their places together.
+fn at_all_places(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut first: BTreeMap<(&'static str, Option<String>, String, Option<String>), usize> =
+        BTreeMap::new();
+    let mut apart: Vec<Finding> = Vec::new();
+    for finding in findings {
+        let text = finding.message.to_string();
+        let kind = (finding.rule.name(), finding.cluster.clone(), text, finding.help.clone());
+        let known = first.get(&kind).and_then(|it| apart.get_mut(*it));
+        if let Some(known) = known
+            && finding.node.is_none()
+            && finding.cause.is_none()
+        {
+            known.labels.extend(finding.labels);
+            continue;
+        }
+        first.entry(kind).or_insert(apart.len());
+        apart.push(finding);
+    }
+    apart
+}
+
+/// Links findings about a range with endpoints in it: the mistake is an endpoint if there is one, and else the range.
+fn link_looping(findings: &mut [Finding]) {
+    // The first place of one is the endpoint, and that of the other the declared range.
+    let is_at_first_of = |one: &Finding, other: &Finding| {
+        let first = other.labels.first().map(|it| &it.place);
+        one.labels.iter().any(|it| Some(&it.place) == first)
+    };
+    let looping: Vec<Finding> =
+        findings.iter().filter(|it| it.rule == &LOOPING_ENDPOINT).cloned().collect();
+    let (of_nodes, of_ranges): (Vec<&Finding>, Vec<&Finding>) =
+        looping.iter().partition(|it| it.node.is_some());
+    let endpoint_of =
+        |range: &Finding| of_nodes.iter().find(|it| is_at_first_of(range, it)).copied();
+    for finding in findings.iter_mut().filter(|it| it.rule == &LOOPING_ENDPOINT) {
+        let cause = if finding.node.is_none() {
+            endpoint_of(finding)
+        } else {
+            let mut ranges = of_ranges.iter().filter(|it| is_at_first_of(finding, it));
+            ranges.find(|it| endpoint_of(it).is_none()).copied()
+        };
+        finding.cause = cause.map(Finding::as_cause);
+    }
 }
 
 fn kind(finding: &Finding) -> Option<FoldKind<'_>> {

@@ -4,7 +4,7 @@
 
 pub mod unread;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::config::ceilings::Exceeded;
@@ -45,19 +45,38 @@ pub fn unreadable(file: &Arc<str>, reason: String) -> Finding {
     Finding::new(&mistake::INVALID_VALUE, reason).at(Place::document(file, 0), "")
 }
 
-/// Returns a cluster without a snapshot as a finding; `file` is where it was looked for, and `unnamed` are the
-/// clusters with a snapshot that no mesh names. `is_committed` is whether the last commit has the file.
+/// The snapshots in files that no cluster is read from.
+#[derive(Clone, Debug, Default)]
+pub struct StraySnapshots {
+    /// The clusters with a snapshot that no mesh names.
+    pub unnamed: Vec<String>,
+    /// The files with a snapshot of a cluster that are not named after it, by the cluster.
+    pub misnamed: BTreeMap<String, Arc<str>>,
+}
+
+/// Returns a cluster without a snapshot as a finding; `file` is where it was looked for. `is_committed` is whether the last
+/// commit has the file.
 pub fn missing_snapshot(
     missing: &MissingSnapshot,
     file: &str,
-    unnamed: &[String],
+    strays: &StraySnapshots,
     is_committed: bool,
 ) -> Finding {
     let MissingSnapshot { cluster, place } = missing;
     let message = format!("cluster `{cluster}` has no snapshot: `{file}` does not exist");
-    let meant = nearest(cluster.as_str(), unnamed.iter().map(String::as_str));
-    let meant = meant.filter(|it| it.parse::<ClusterName>().is_ok());
-    let meant = meant.map(|it| format!("if `{it}` is meant, write `name: {it}` here; otherwise "));
+    if let Some(other) = strays.misnamed.get(cluster.as_str()) {
+        return Finding::new(&MISSING_SNAPSHOT, message).at(place.clone(), "named here").help(
+            format!(
+                "run `mv {} {}`: the first file has the nodes of `{cluster}`",
+                shell_word(other),
+                shell_word(file)
+            ),
+        );
+    }
+    let unnamed = strays.unnamed.as_slice();
+    let near = nearest(cluster.as_str(), unnamed.iter().map(String::as_str));
+    let near = near.filter(|it| it.parse::<ClusterName>().is_ok());
+    let meant = near.map(|it| format!("if `{it}` is meant, write `name: {it}` here; otherwise "));
     if is_committed {
         return Finding::new(&MISSING_SNAPSHOT, message)
             .at(place.clone(), "named here")
@@ -81,13 +100,17 @@ pub fn missing_snapshot(
         }
         _ => None,
     };
+    let old = meant.as_ref().and(near).or_else(|| unnamed.first().map(String::as_str));
     let meant = meant.or_else(renamed);
+    let old = old.filter(|_| meant.is_some()).map(ToOwned::to_owned);
     let help = format!(
         "{}run `clustermesh snapshot {cluster}`, or `clustermesh snapshot {cluster} --from FILE` with the output of \
          `kubectl get nodes -o json`",
         meant.unwrap_or_default()
     );
-    Finding::new(&MISSING_SNAPSHOT, message).at(place.clone(), "named here").help(help)
+    let finding =
+        Finding::new(&MISSING_SNAPSHOT, message).at(place.clone(), "named here").help(help);
+    Finding { subject: old, ..finding }
 }
 
 /// Returns the finding about a file that is not a valid service snapshot.
@@ -127,8 +150,8 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
     Finding::on_cluster(&INVALID_SNAPSHOT, cluster, message)
         .at(place, "")
         .help(format!(
-            "restore it with `git checkout HEAD -- {}`, or replace it with `clustermesh snapshot {cluster} --accept {cluster}`, \
-             which compares it with no older one",
+            "restore it with `git checkout HEAD -- {}`, or take a new one with `clustermesh snapshot {cluster} --accept {cluster}`, \
+             which is not compared with the old one",
             shell_word(&source)
         ))
         .quoting(Quotes::FileExceptHelp)
@@ -215,12 +238,16 @@ pub fn stray(
             (whole.key("cluster"), Quotes::File)
         }
     };
+    let subject = match stray {
+        Stray::Duplicate(cluster) | Stray::Unnamed(cluster) => Some(cluster.clone()),
+        Stray::Services(_) | Stray::Foreign | Stray::NodeList => None,
+    };
     // The cluster has probably another name in the mesh now.
     let is_renamed = matches!(stray, Stray::Unnamed(_)) && lacking.len() == 1;
     let cause =
         is_renamed.then_some(FindingCause { rule: &MISSING_SNAPSHOT, cluster: None, node: None });
     let finding = Finding::new(stray_rule(stray, own), message).at(place, "").with_cause(cause);
-    finding.help(help).quoting(quotes)
+    Finding { subject, ..finding.help(help).quoting(quotes) }
 }
 
 /// Returns the remedy for the snapshot of a cluster that no mesh names; `nearest` is one that a mesh names.

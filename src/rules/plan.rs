@@ -134,7 +134,7 @@ pub(super) fn finding(withheld: &Withheld) -> Finding {
     let source = &withheld.source;
     match &*withheld.reason {
         TargetReason::OwnKey { node, place, own, own_place, .. } => {
-            let holder = format!("the target's own node {}", Quoted(own));
+            let holder = format!("node {} of the target", Quoted(own));
             let finding =
                 Finding::on_node(&KEY_OF_TARGET_NODE, source, node.as_str(), same_key(&holder));
             let finding = finding.at(key(place), "").at(key(own_place), "");
@@ -154,7 +154,11 @@ pub(super) fn finding(withheld: &Withheld) -> Finding {
             let finding =
                 Finding::on_node(&KEY_IN_TWO_CLUSTERS, source, node.as_str(), same_key(&holder));
             let finding = finding.at(key(place), "").at(key(keeper_place), "");
-            finding.help(new_key([source, keeper]))
+            let other_side = FindingCause {
+                node: Some(keeper_node.to_string()),
+                ..FindingCause::of(&KEY_OF_TARGET_NODE, keeper)
+            };
+            finding.with_cause(other_side).help(new_key([source, keeper]))
         }
         TargetReason::LoopingPeer(peer) => loops::peer(source, peer),
         TargetReason::LoopingRanges(ranges) => loops::ranges(source, ranges),
@@ -179,9 +183,9 @@ fn new_key(clusters: [&ClusterName; 2]) -> String {
     let (host, rest) = if one.is_external() { (one, other) } else { (other, one) };
     if host.is_external() {
         return format!(
-            "write the `publicKey` that `wg pubkey` prints on `{host}`; if it is that node, remove it from `externalPeers`; \
-             only if both have one private key, delete `/var/lib/kilo/key` on the node, restart Kilo, and run \
-             `clustermesh snapshot {rest}`"
+            "if `{host}` is that node, remove it from `externalPeers`; otherwise write the `publicKey` that `wg pubkey` \
+             prints on `{host}`; if the private key was copied, delete `/var/lib/kilo/key` on the node, restart Kilo, \
+             and run `clustermesh snapshot {rest}`"
         );
     }
     format!(
@@ -197,14 +201,14 @@ fn same_key(holder: &str) -> String {
 fn unroutable(source: &ClusterName, family: Family, ranges: usize) -> Finding {
     let ranges = count(ranges, &format!("{family} range"));
     let other = family.other();
-    let message = format!("{ranges} left out: Kilo routes only {other} there");
+    let message = format!("{ranges} left out, where Kilo routes only {other}");
     Finding::on_cluster(&UNROUTABLE_FAMILY, source, message)
 }
 
 fn rangeless(source: &ClusterName, peers: usize) -> Finding {
     let message = format!("{} left out: no ranges remain", count(peers, "Peer"));
     Finding::on_cluster(&RANGELESS_PEER, source, message)
-        .help("see the other findings about this cluster for the ranges that are left out")
+        .help("correct what is reported about the ranges of this cluster")
 }
 
 fn no_initiator(source: &ClusterName, target: &ClusterName, peers: usize) -> Finding {
@@ -238,7 +242,15 @@ fn unaccepted(source: &ClusterName, ranges: &WithheldRanges, accepted: &Place) -
     Finding::on_cluster(&UNACCEPTED_RANGE, source, message)
         .at(ranges.declared.clone(), DECLARED)
         .at(accepted.clone(), "does not contain it")
-        .help(format!("to accept them, {}", accept_ranges(accepted)))
+        .help(match &*ranges.cidrs {
+            few if few.len() <= text::NAMED => format!(
+                "to accept {}, add {} to `acceptedNetworks` in {}",
+                if few.len() == 1 { "it" } else { "them" },
+                listed_ranges(ranges),
+                Quoted(&accepted.source)
+            ),
+            _ => format!("to accept them, {}", accept_ranges(accepted)),
+        })
 }
 
 /// Returns what accepts ranges that a list, which begins at this place, does not contain.

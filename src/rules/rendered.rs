@@ -3,12 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::nodes::{CUT_OFF, contradicted_label};
+use super::consequences::{Common, ConsequenceRow};
+use super::endpoints::LOOPING_ENDPOINT;
+use super::identity::{DUPLICATE_KEY, INVALID_NODE_NAME, KEY_OF_TARGET_NODE};
+use super::nodes::{CONTRADICTED, CUT_OFF, SILENT_CLUSTER, contradicted_label};
 use super::plan::within;
+use super::ranges::UNACCEPTED_RANGE;
+use super::snapshots::{STALE_NODE, UNNAMED_CLUSTER};
 use super::{Finding, bare, membership};
 use crate::agent::applied::AppliedFile;
 use crate::changes::{Changes, OpenedPaths, WatchedPaths};
 use crate::config::Config;
+use crate::diagnostic::mistake::{MISSING_SNAPSHOT, ONE_SIDED_LINK, UNKNOWN_CLUSTER};
 use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
@@ -40,6 +46,28 @@ rules! {
     CHANGED_KEY = "changed-key" Notice;
     OPENED_PATH = "opened-path" Error;
 }
+
+/// What follows from what, as far as it is about changes.
+pub(super) static CONSEQUENCES: [ConsequenceRow; 18] = [
+    (&SHRUNK_SOURCE, &CONTRADICTED, Common::Cluster),
+    (&SHRUNK_SOURCE, &LOOPING_ENDPOINT, Common::Cluster),
+    (&SHRUNK_SOURCE, &UNACCEPTED_RANGE, Common::Cluster),
+    (&MOVED_ANCHOR, &CONTRADICTED, Common::Cluster),
+    (&MOVED_ANCHOR, &STALE_NODE, Common::Cluster),
+    (&MOVED_ANCHOR, &INVALID_NODE_NAME, Common::Cluster),
+    (&RENAMED_PEER, &RENAMED_MESH, Common::Run),
+    (&RENAMED_PEER, &DUPLICATE_KEY, Common::Cluster),
+    (&RENAMED_PEER, &KEY_OF_TARGET_NODE, Common::Cluster),
+    (&CHANGED_KEY, &DUPLICATE_KEY, Common::Cluster),
+    (&CHANGED_KEY, &KEY_OF_TARGET_NODE, Common::Cluster),
+    (&LOST_SOURCE, &UNACCEPTED_RANGE, Common::Name),
+    (&LOST_SOURCE, &SILENT_CLUSTER, Common::Cluster),
+    (&ONE_SIDED_LINK, &UNKNOWN_CLUSTER, Common::File),
+    (&UNKNOWN_CLUSTER, &MISSING_SNAPSHOT, Common::Name),
+    (&UNKNOWN_CLUSTER, &LOST_SOURCE, Common::Name),
+    (&UNNAMED_CLUSTER, &MISSING_SNAPSHOT, Common::Name),
+    (&UNNAMED_CLUSTER, &UNKNOWN_CLUSTER, Common::Name),
+];
 
 /// Returns findings for the watched paths that a change opens, or may open. Each is at the line that opens them, and at
 /// the entry of the receiver.
@@ -250,8 +278,8 @@ fn renamed(case: &Case<Renamed>, config: &Config) -> Finding {
     };
     let finding = Finding::on_named(&RENAMED_PEER, source, message);
     on_node(finding, node).at(case.place.clone(), "").help(format!(
-        "when Flux has deleted the old Peers, run {commands}; Argo CD needs nothing if its Applications have \
-         `PrunePropagationPolicy=background`"
+        "Kilo drops a key when an old Peer with it is deleted: with Flux, run {commands} after that; Argo CD needs \
+         nothing if its Applications have `PrunePropagationPolicy=background`"
     ))
 }
 

@@ -53,6 +53,7 @@ fn flawed(flawed: &Flawed) -> Finding {
         finding.severity = Severity::Warning;
     }
     finding.is_of_nodes = true;
+    finding.subject = Some(service.source.to_string());
     finding.at(service.place.clone(), "").help(help(service, cluster, flaw))
 }
 
@@ -74,7 +75,9 @@ fn message(service: &MirroredService, flaw: &Flaw) -> String {
         Flaw::OtherFamily(family) => format!(
             "does not get `{local}` of `{source}`, because Kilo routes {family} there, and `clusterIPs` has no {family} address"
         ),
-        Flaw::Vanished => format!("`{name}` does not exist; other clusters still get it"),
+        Flaw::Vanished => {
+            format!("`{name}` no longer exists, but `render` still writes it for other clusters")
+        }
         Flaw::Moved(addresses) => format!(
             "`{name}` has the cluster IP {}, but `clusterIPs` has {}",
             text::list(addresses),

@@ -103,7 +103,7 @@ pub fn unknown(cluster: &ClusterName, nearest: Option<&str>) -> Finding {
 /// Returns that the config has a cluster that no mesh names: a typo, or a leftover.
 pub fn unnamed(cluster: &str, nearest: Option<&str>, place: Place) -> Finding {
     let message = format!("no mesh contains a cluster {}", Quoted(cluster));
-    meaning(nearest, Finding::new(&UNNAMED_CLUSTER, message).at(place, ""))
+    meaning(nearest, Finding::new(&UNNAMED_CLUSTER, message).at(place, "").of_name(cluster))
 }
 
 /// Reports a cluster of the config that is not among those that meshes name.
@@ -130,7 +130,7 @@ pub fn twin(twin: &SameCluster) -> Finding {
     let SameCluster { cluster, other, node } = twin;
     let message = format!("node {} is also a node of `{other}`", Quoted(node));
     Finding::on_cluster(&TWIN_CLUSTER, cluster, message).help(format!(
-        "check the contexts of `{cluster}` and `{other}`: both probably lead to the same cluster"
+        "check the contexts or files of `{cluster}` and `{other}`: both probably show the nodes of the same cluster"
     ))
 }
 

@@ -18,6 +18,9 @@ pub enum DumpError {
     /// Not YAML.
     #[error("not the JSON or YAML that `kubectl get -o json` prints{}", place(.0.as_ref()))]
     Yaml(Option<(u64, u64)>),
+    /// What `kubectl get` prints for people.
+    #[error("a table for people; write the file with `kubectl get -o json`")]
+    Table,
     /// Some other object.
     #[error("expected a {0}List, a List of {0}s or a {0}, as printed by `{command}`, found {found}", command = command(.0), found = kind(.1))]
     Kind(&'static str, String),
@@ -58,6 +61,9 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, DumpError> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with('{') {
         return Ok(serde_json::from_str(text)?);
+    }
+    if text.starts_with("NAME ") {
+        return Err(DumpError::Table);
     }
     // A program wrote it, so its size is not a sign of malice. But no honest text has more nodes
     // than characters, so aliases that multiply are still refused.

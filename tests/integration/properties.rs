@@ -71,7 +71,7 @@ fn in_fleet<T>(world: &World, yaml: &str, look: impl FnOnce(&Fleet, &Plan) -> T)
         .collect();
     let (mut meshes, mut snapshots): (_, Snapshots) = (meshes(yaml), snapshots(nodes));
     snapshots.extend(external_snapshots(&meshes));
-    policy::apply(&policies(world), &mut meshes);
+    policy::apply(&policies(world), &mut meshes, true);
     let fleet = Fleet::new(&meshes, &snapshots).unwrap();
     let plan = plan::plan(&fleet).unwrap();
     // Every cut has a message.

@@ -75,7 +75,8 @@ pub(crate) enum Command {
 /// Reads a command line.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut program = command();
-    let matches = program.try_get_matches_from_mut(words)?;
+    let matches = program.try_get_matches_from_mut(words);
+    let matches = matches.map_err(|it| tips::with_tip(it, &program))?;
     let (files, printing) = settings::read(&mut program, &matches)?;
     let command = Command::from_arg_matches(&matches)?;
     let (given, _) = settings::innermost(&matches);
@@ -204,5 +205,6 @@ fn program() -> clap::Command {
     Command::augment_subcommands(program)
 }
 
+mod tips;
 #[cfg(test)]
 mod tests;

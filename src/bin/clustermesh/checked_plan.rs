@@ -205,7 +205,7 @@ pub(crate) fn missing_snapshots(
         let is_committed =
             head.as_ref().is_some_and(|it| disk::is_file(it, &path).unwrap_or(false));
         let file = input_file::name(&path);
-        rules::mesh::missing_snapshot(missing, &file, &inputs.unnamed, is_committed)
+        rules::mesh::missing_snapshot(missing, &file, &inputs.strays, is_committed)
     })
 }
 

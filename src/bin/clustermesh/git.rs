@@ -10,6 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, bail};
+use clustermesh::diagnostic;
 
 mod objects;
 mod tree;
@@ -40,6 +41,9 @@ const OPTIONS: [&str; 4] =
 
 /// The largest commit, tag or tree that is read, in bytes.
 const LIMIT: u64 = 64 << 20;
+
+/// The longest name of a branch in a message, in characters.
+const NAMED: usize = 80;
 
 /// The longest name of a revision, in bytes.
 const NAME: usize = 4096;
@@ -129,7 +133,7 @@ impl GitRepository {
             None if is_shallow()? => {
                 bail!("`{name}` is not a commit of this repository; {SHALLOW}")
             }
-            None => bail!("`{name}` is not a commit of this repository"),
+            None => bail!("`{name}` is not a commit of this repository; {}", branches()?),
         }
     }
 
@@ -228,6 +232,20 @@ fn is_shallow() -> anyhow::Result<bool> {
 }
 
 /// Runs a command.
+/// Names some branches, for a name that is not one.
+fn branches() -> anyhow::Result<String> {
+    let output = run(&[
+        "for-each-ref",
+        "--count=8",
+        "--format=%(refname:short)",
+        "refs/heads",
+        "refs/remotes",
+    ])?;
+    let names = String::from_utf8_lossy(&output.stdout);
+    let names: Vec<String> = names.lines().map(|it| diagnostic::escaped(it, NAMED)).collect();
+    Ok(format!("branches here: {}", names.join(", ")))
+}
+
 fn run(words: &[&str]) -> anyhow::Result<Output> {
     program(words).output().map_err(unstarted)
 }

@@ -20,7 +20,8 @@ use clustermesh::proof::verify::Asked;
 use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::{
-    beyond_ceiling, dropped_labels, invalid_snapshot, stray as stray_file, stray_rule,
+    StraySnapshots, beyond_ceiling, dropped_labels, invalid_snapshot, stray as stray_file,
+    stray_rule,
 };
 use clustermesh::snapshot::stray::Stray;
 use clustermesh::snapshot::{SIZE_LIMIT, Snapshot, SnapshotError};
@@ -62,8 +63,8 @@ pub(crate) struct Inputs {
     pub(crate) policies: Vec<Policy>,
     /// The files of the recorded guards.
     pub(crate) guards: Vec<(ClusterName, PathBuf)>,
-    /// The clusters that have a snapshot and that no mesh names.
-    pub(crate) unnamed: Vec<String>,
+    /// The snapshots that no cluster is read from.
+    pub(crate) strays: StraySnapshots,
     /// The mistakes in single files.
     pub(crate) findings: Vec<Finding>,
     /// Whether these are all meshes and all snapshots that are there.
@@ -112,13 +113,14 @@ fn gather_all(
     let clusters = KnownClusters::new(&reading.named, broken.is_empty());
     let mut policies = ReadPolicies::read(&settings, clusters)?;
     let is_unparsable = !broken.is_empty() || policies.is_unparsable;
-    let is_whole = !is_unparsable && reading.is_usable() && !policies.is_broken;
+    let are_meshes_whole = broken.is_empty() && reading.is_usable();
+    let is_whole = are_meshes_whole && !policies.is_unparsable && !policies.is_broken;
     findings.extend(reading.diagnostics);
     sources.extend(broken);
     sources.extend(settings.config.source.clone());
     let meshes = reading.meshes.into_iter().chain(reading.salvaged);
     let mut meshes: Vec<Mesh> = meshes.collect();
-    policies.apply(&mut meshes);
+    policies.apply(&mut meshes, are_meshes_whole);
     findings.extend(policies.findings);
     sources.extend(policies.sources);
     let mut inputs = Inputs {
@@ -129,7 +131,7 @@ fn gather_all(
         services: ServiceSnapshots::new(),
         policies: policies.policies,
         guards: Vec::new(),
-        unnamed: Vec::new(),
+        strays: StraySnapshots::default(),
         findings,
         is_whole,
         is_unparsable,
@@ -345,15 +347,21 @@ impl Inputs {
                 }
                 Stray::Unnamed(_) | Stray::NodeList | Stray::Foreign => String::new(),
             };
+            let own_file = Arc::clone(&file);
             findings.push_with(stray_rule(&stray, &own), || {
                 self.files.add_later(Arc::clone(&file), LaterFile::json(path, &roots));
                 stray_file(&stray, &file, &own, named, &lacking)
             });
             // More would not be found among the names of a mesh in time.
-            if let Stray::Unnamed(cluster) = stray
-                && self.unnamed.len() < LISTED
-            {
-                self.unnamed.push(cluster);
+            let strays = &mut self.strays;
+            match stray {
+                Stray::Unnamed(cluster) if strays.unnamed.len() < LISTED => {
+                    strays.unnamed.push(cluster);
+                }
+                Stray::Duplicate(cluster) => {
+                    strays.misnamed.insert(cluster, own_file);
+                }
+                _ => {}
             }
         }
         self.findings.extend(findings.into_findings_of_folder());

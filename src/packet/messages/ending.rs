@@ -32,7 +32,7 @@ pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Findi
         Ending::NoInitiator { from, peer, to, back } => {
             no_initiator(fabric, *from, *peer, *to, *back)
         }
-        Ending::Flapping { at, peer, other } => flapping(fabric, *at, *peer, *other),
+        Ending::Flapping { at, peer, other } => flapping(failed, *at, *peer, *other),
         Ending::Loops { at, peer, address, range, claim } => {
             let (at, claim, range) = (*at, *claim, *range);
             loops(fabric, *peer, *address, &ChosenRange { at, claim, range })

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::remedy::FailedPacket;
 use super::{ChosenRange, called, peer_of, place, tunnel};
 use crate::agent::fabric::{Dials, Fabric, NodeRef};
 use crate::agent::model::Tunnel;
@@ -70,7 +71,8 @@ fn endpoint(fabric: &Fabric, at: NodeRef, peer: PeerId) -> Place {
     peer.place().key("spec").key("endpoint")
 }
 
-pub(super) fn flapping(fabric: &Fabric, at: NodeRef, peer: PeerId, other: NodeRef) -> Finding {
+pub(super) fn flapping(failed: FailedPacket, at: NodeRef, peer: PeerId, other: NodeRef) -> Finding {
+    let fabric = failed.fabric;
     let (here, there) = (called(fabric, at), called(fabric, other));
     let why = missed(fabric, at, peer, other);
     let name = peer_of(fabric, at.site, peer);
@@ -80,8 +82,9 @@ pub(super) fn flapping(fabric: &Fabric, at: NodeRef, peer: PeerId, other: NodeRe
     );
     Finding::new(&rule::FLAPPING, message)
         .at(endpoint(fabric, at, peer), "differs from its current address")
-        .help(format!(
-            "set `persistentKeepalive: 25` in the Peer {name}, or give it the endpoint of {there}"
+        .help(failed.delivery_or(
+            at.site,
+            &format!("set `persistentKeepalive: 25` in the Peer {name}, or give it the endpoint of {there}"),
         ))
 }
 

@@ -56,7 +56,7 @@ fn the_policy_and_the_mesh_must_both_take_a_range() {
     let text = "apiVersion: kilo-clustermesh.io/v1\nkind: ClusterPolicy\nspec: { acceptedNetworks: [10.1.0.0/16, 10.7.0.0/16] }\n";
     let source = Source::parse("policies/v.yaml", text).unwrap();
     let policy = policy::read(&"v".parse().unwrap(), &source).unwrap();
-    policy::apply(&[policy], &mut meshes);
+    policy::apply(&[policy], &mut meshes, true);
     let snapshots = snapshots(&[("u", A, NODE_A), ("v", B, NODE_B)]);
     let fleet = Fleet::new(&meshes, &snapshots).unwrap();
     insta::assert_snapshot!(planned(&fleet), @"

@@ -138,7 +138,7 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
             name(to)
         ),
         Cause::AnchorMoved { cluster, range, from, to } => {
-            format!("{range} of {cluster} has another carrier: {} → {}", name(from), name(to))
+            format!("{range} of {cluster} moves from {} to {}", name(from), name(to))
         }
         Cause::ForeignPeer { target, peer } => {
             format!("{target} has the Peer {}, which belongs to no mesh", name(peer))
@@ -203,6 +203,9 @@ fn setting(setting: &ChangedSetting, compared: &Compared) -> String {
             let place = place.map(|it| format!(", {it}")).unwrap_or_default();
             match to {
                 State::Joined => format!("cluster {cluster} joined (`state: {from:?}` removed)"),
+                State::Joining if *from == State::Joined => {
+                    format!("cluster {cluster} is disconnected (`state: {to:?}` added{place})")
+                }
                 State::Joining => {
                     format!("cluster {cluster} is to join later (`state: {to:?}`{place})")
                 }

@@ -111,7 +111,7 @@ impl<'r, 'f, 't> Tracer<'r, 'f, 't> {
                         Quoted(text)
                     );
                 }
-                of_clusters(fabric, name)
+                of_clusters(fabric, text)
             }
             NoEnd::Unreadable(name) => {
                 if let Some(state) = self.state(name) {
@@ -161,7 +161,10 @@ fn without_snapshot(argument: &str, name: &str, state: State) -> String {
 
 fn of_class(class: AddressClass) -> &'static str {
     match class {
-        AddressClass::Service => "choose a cluster with a `serviceCIDR`, or give an address in it",
+        AddressClass::Service => {
+            "choose a cluster with a `serviceCIDR`, or give an address in it; ranges in `allowedNetworks` have the \
+             class `network`"
+        }
         AddressClass::Network => {
             "choose a cluster with `additionalCIDRs`, or give an address in them"
         }
@@ -170,12 +173,23 @@ fn of_class(class: AddressClass) -> &'static str {
     }
 }
 
-fn of_clusters(fabric: &Fabric, name: &str) -> String {
+/// Returns what was meant by an end whose first part is not the name of a cluster.
+fn of_clusters(fabric: &Fabric, end: &str) -> String {
     let names = || fabric.sites.iter().map(|it| it.cluster);
-    match nearest(name, names().map(ClusterName::as_str)) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("known clusters: {}", text::first(LISTED, names())),
+    let (name, is_pair) = end.split_once('/').map_or((end, false), |it| (it.0, true));
+    if let Some(meant) = nearest(name, names().map(ClusterName::as_str)) {
+        return format!("did you mean `{meant}`?");
     }
+    let nodes = fabric.sites.iter().flat_map(|site| {
+        let nodes = site.model.topology.nodes.iter();
+        nodes.map(|it| (site.cluster, it.kilo.name.as_str()))
+    });
+    if let Some((cluster, _)) = nodes.take(SEARCHED).find(|it| it.1 == end) {
+        return format!("did you mean {}?", Quoted(&format!("{cluster}/{end}")));
+    }
+    // Pods and Services are named like this.
+    let pair = if is_pair { "for a pod or a Service, write its address; " } else { "" };
+    format!("{pair}known clusters: {}", text::first(LISTED, names()))
 }
 
 fn of_nodes(site: &Site, name: &str) -> String {
@@ -190,6 +204,9 @@ fn of_nodes(site: &Site, name: &str) -> String {
 
 /// The number of names that a misspelled one is compared with.
 const COMPARED: usize = 200;
+
+/// The number of nodes of all clusters among which one of that name is searched.
+const SEARCHED: usize = 10_000;
 
 /// The number of names that are listed.
 const LISTED: usize = 8;

@@ -56,10 +56,7 @@ impl Verified<'_, '_> {
             let name = self.cluster(hostile.site);
             let breaches = hostile.breaches();
             let _ = match breaches.iter().map(Breach::count).sum::<usize>() {
-                0 => writeln!(
-                    text,
-                    "{name} could do only what is listed above, and the meshes allow it"
-                ),
+                0 => writeln!(text, "the meshes allow {name} everything that is listed above"),
                 more => writeln!(
                     text,
                     "{name} could do {} that no mesh allows",
@@ -85,14 +82,14 @@ impl Verified<'_, '_> {
             };
             let _ = writeln!(
                 text,
-                "    it could send packets from {}\n    to {}\n    {others}",
+                "    it could send with the addresses {}\n    to {}\n    {others}",
                 self.held(&exposure.believed),
                 open(&exposure.open)
             );
         }
         if exposure.is_mirrored {
             if !exposure.attracted.is_empty() {
-                text.push_str("    it also receives the packets to these source addresses\n");
+                text.push_str("    it also receives the packets to these addresses\n");
             }
         } else if !exposure.attracted.is_empty() {
             let destinations = self.held(&exposure.attracted);

@@ -80,10 +80,10 @@ impl Verified<'_, '_> {
         let silent: BTreeSet<&ServiceName> = silent.map(|it| &it.path.service.local).collect();
         let silent = match &*listed(silent) {
             "" => String::new(),
-            silent => format!("; some nodes do not reach {silent}"),
+            silent => format!(" Some nodes do not reach {silent}."),
         };
         Some(format!(
-            "Pods reach {reached} of other clusters (if the proxies of their clusters work){silent}."
+            "Pods reach {reached} of other clusters, if the proxies of their clusters work.{silent}"
         ))
     }
 

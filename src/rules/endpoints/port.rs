@@ -40,8 +40,10 @@ fn unanswered(dialled: &DialledEndpoint, key: &str, kilo: &Endpoint) -> Finding 
         {port}"
     );
     let place = dialled.candidate.place.key("annotations").key(key);
+    let what = format!("the endpoint does not have the port on which Kilo listens, {port}");
     let finding = on_endpoint(dialled, &UNANSWERED_PORT, message);
-    let finding = finding.at(place, "Kilo listens on this port");
+    let finding =
+        finding.with_alike(what, Some(endpoint.to_string())).at(place, "Kilo listens on this port");
     let forward = format!("forward UDP {} to {port}", endpoint.port);
     finding.help(match dialled.origin {
         Origin::Annotation(key) => format!("write port {port} in annotation `{key}`, or {forward}"),

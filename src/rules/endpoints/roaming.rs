@@ -61,7 +61,7 @@ impl RoamingPairs<'_> {
         let nodes = self.nodes.iter().map(|it| called(self.member, it));
         let others = self.others.iter().map(|it| called(it.0, it.1));
         let message = format!(
-            "{} and {} cannot dial each other: neither side has an endpoint ({} of nodes)",
+            "{} and {} cannot dial each other: none of them has an endpoint ({} of nodes)",
             text::first(PAIRED, nodes),
             text::first(PAIRED, others),
             count(self.nodes.len().saturating_mul(self.others.len()), "pair"),
@@ -130,20 +130,20 @@ mod tests {
     #[test]
     fn names_the_nodes_of_which_neither_can_dial_the_other() {
         insta::assert_snapshot!(report_on(&[("east", 3, 1), ("west", 3, 1)]), @"
-        warning[no-initiator] east: east/n3 and west/n3 cannot dial each other: neither side has an endpoint (1 pair of nodes)
+        warning[no-initiator] east: east/n3 and west/n3 cannot dial each other: none of them has an endpoint (1 pair of nodes)
           east.json#/nodes/2/name has no endpoint
           west.json#/nodes/2/name has no endpoint
           help: give the nodes of one side an endpoint, for example `kubectl annotate nodes n3 kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
         ");
         insta::assert_snapshot!(report_on(&[("east", 5, 2), ("west", 5, 2), ("north", 3, 1)]), @"
-        warning[no-initiator] east: east/n4, east/n5 and west/n4, west/n5, north/n3 cannot dial each other: neither side has an endpoint (6 pairs of nodes)
+        warning[no-initiator] east: east/n4, east/n5 and west/n4, west/n5, north/n3 cannot dial each other: none of them has an endpoint (6 pairs of nodes)
           east.json#/nodes/3/name has no endpoint
           east.json#/nodes/4/name has no endpoint
           west.json#/nodes/3/name has no endpoint
           west.json#/nodes/4/name has no endpoint
           north.json#/nodes/2/name has no endpoint
           help: give the nodes of one side an endpoint, for example `kubectl annotate nodes n4 kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
-        warning[no-initiator] north: north/n3 and west/n4, west/n5 cannot dial each other: neither side has an endpoint (2 pairs of nodes)
+        warning[no-initiator] north: north/n3 and west/n4, west/n5 cannot dial each other: none of them has an endpoint (2 pairs of nodes)
           north.json#/nodes/2/name has no endpoint
           west.json#/nodes/3/name has no endpoint
           west.json#/nodes/4/name has no endpoint

@@ -9,7 +9,7 @@ use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
 use crate::membership::PeerCandidate;
-use crate::rules::command::blank;
+use crate::rules::command::{annotate, blank};
 use crate::rules::{Finding, bare};
 use crate::wireguard::Endpoint;
 
@@ -70,10 +70,11 @@ impl<'f> RoutedAddresses<'f> {
             .at(place(self.member, node), "")
             .at(source.endpoint_place(candidate), format!("of {whose}"))
             .resolved_by(&blank(annotation::FORCE_INTERNAL_IP), cluster, [&*node.name])
-            .help(
-                "annotate the node with its own address, such as \
-                 `kilo.squat.ai/force-internal-ip: 192.168.1.1/24`",
-            );
+            .help(format!(
+                "if {address} belongs to this node, correct the endpoint of {whose}; otherwise annotate this node \
+                 with its own address: `{}`",
+                annotate(node, format!("{}=ADDRESS/LENGTH", annotation::FORCE_INTERNAL_IP))
+            ));
         Some(finding)
     }
 }

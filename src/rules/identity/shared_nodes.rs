@@ -90,7 +90,7 @@ impl<'a> SharedNodes<'a> {
             .at(again.key("uid"), format!("in `{cluster}`"))
             .at(first.key("uid"), format!("in `{before}`"))
             .help(format!(
-                "check the contexts of `{cluster}` and `{before}`: both probably lead to the same cluster"
+                "check the contexts or files of `{cluster}` and `{before}`: both probably show the nodes of the same cluster"
             ));
         Some(finding)
     }

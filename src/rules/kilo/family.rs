@@ -69,7 +69,7 @@ pub(super) fn of_partners(fleet: &Fleet, inspected: &InspectedCluster) -> Option
     let member = fleet.memberships(first).next()?;
     let route = if plural == 1 { "routes" } else { "route" };
     let message = format!(
-        "Kilo routes only IPv6 here, and {} {route} only IPv4: no packet between them gets a reply",
+        "routes only IPv6, but {} {route} only IPv4: no packet between these clusters gets a reply",
         listed(partners.iter())
     );
     let finding = Finding::on_cluster(&DIFFERENT_FAMILIES, name, message)
@@ -180,12 +180,12 @@ mod tests {
         let one = node(0, "10.101.0.1/24", "fd00:9::1/64");
         insta::assert_snapshot!(report_on(DUAL, &one), @"
         warning[mismatched-subnet] east: the WireGuard address of n0 is IPv4, but its internal IP is IPv6: the kernel refuses Kilo's routes between its own nodes, and other routes may be missing
-        warning[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply
+        warning[different-families] east: routes only IPv6, but west routes only IPv4: no packet between these clusters gets a reply
         ");
         let two = one.clone() + &node(1, "10.101.0.2/24", "fd00:9::2/64");
         insta::assert_snapshot!(report_on(DUAL, &two), @"
         warning[mismatched-subnet] east: the WireGuard addresses of 2 nodes are IPv4, but their internal IPs are IPv6: the kernel refuses Kilo's routes between its own nodes, and other routes may be missing
-        warning[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply
+        warning[different-families] east: routes only IPv6, but west routes only IPv4: no packet between these clusters gets a reply
         ");
     }
 
@@ -193,7 +193,7 @@ mod tests {
     fn one_family_for_everything_is_quiet_about_the_subnet() {
         let fields = "podCIDRs: ['fd00:1::/48'], wireguardCIDR: 'fd00:10:4::/112'";
         let six = node(0, "fd00:10:4::1/112", "fd00:9::1/64");
-        insta::assert_snapshot!(report_on(fields, &six), @"warning[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply");
+        insta::assert_snapshot!(report_on(fields, &six), @"warning[different-families] east: routes only IPv6, but west routes only IPv4: no packet between these clusters gets a reply");
         let four =
             WEST.replace("10.2.", "10.1.").replace("10.102", "10.101").replace("key=B", "key=A");
         assert_eq!(report_on("", &four), "");

@@ -91,7 +91,7 @@ fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
             member.entry.name
         )),
         ExcludedReason::NameInvalid(_) => Some(format!(
-            "no API server accepts this name: run `clustermesh snapshot {}`",
+            "no API server accepts this name, so the snapshot was edited: run `clustermesh snapshot {}`",
             member.entry.name
         )),
         ExcludedReason::NoPodCidr => Some(format!(
@@ -125,7 +125,9 @@ fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
 pub(super) fn overlap(member: &Member, overlap: &PodOverlap) -> Finding {
     let (rule, cluster) = (&OVERLAPPING_NODE_POD_CIDR, &member.entry.name);
     let consequence = match &overlap.excluded {
-        Some(node) => format!("{} is left out, but Kilo routes both", Quoted(node)),
+        Some(node) => {
+            format!("{} is left out of the mesh, but its own Kilo routes both", Quoted(node))
+        }
         None => "the leader of their location reaches the pods of only one of them".to_owned(),
     };
     let message = format!(
@@ -226,7 +228,7 @@ fn wireguard_ip_help(member: &Member, node: &ExcludedNode) -> Option<String> {
             match label_correction(&member.cluster) {
                 Some(correction) => format!("{correction}; otherwise {check}"),
                 None => format!(
-                    "{check} by label {}, which must be Kilo's `--topology-label` (`topologyLabel` of `{}`)",
+                    "if Kilo runs with another `--topology-label` than {}, set `topologyLabel` of `{}` to it; otherwise {check}",
                     member.entry.topology_label, member.entry.name
                 ),
             }

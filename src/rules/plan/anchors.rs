@@ -17,7 +17,7 @@ use crate::text::{count, listed};
 
 pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
     let ranges = listed(ranges.iter());
-    let message = format!("{ranges} left out: no node with an endpoint is left to carry it");
+    let message = format!("{ranges} left out: no node of {source} with an endpoint can carry it");
     let silence = FindingCause::of(&SILENT_CLUSTER, source);
     Finding::on_cluster(&NO_ANCHOR, source, message)
         .with_cause(silence)
@@ -61,9 +61,9 @@ pub(super) fn unknown(source: &ClusterName, unknown: &UnknownAnchor) -> Finding 
 
 pub(super) fn silent(source: &ClusterName, silent: &SilentAnchor) -> Finding {
     let message = format!(
-        "{} is carried by {}, whose Kilo agent stopped sending heartbeats: no other node can carry it",
-        listed(silent.ranges.iter()),
-        silent.node
+        "only {} can carry {}, and its Kilo agent has stopped sending heartbeats",
+        silent.node,
+        listed(silent.ranges.iter())
     );
     Finding::on_cluster(&SILENT_ANCHOR, source, message)
         .at(silent.place.key("stale"), "")
@@ -117,8 +117,7 @@ fn are(segments: usize) -> String {
 pub(super) fn distant(source: &ClusterName, distant: &DistantAnchor) -> Finding {
     let DistantAnchor { ranges, node, place, leader, carrier } = distant;
     let shown = listed(ranges.iter());
-    let message =
-        format!("{shown} is carried by {carrier}, but this LAN belongs to {}", bare(node));
+    let message = format!("{carrier} carries {shown}, but {} is on this LAN", bare(node));
     let quoted: Vec<String> = ranges.iter().map(|it| format!("'{it}'")).collect();
     Finding::on_cluster(&DISTANT_ANCHOR, source, message).at(place.clone(), "this node").help(
         format!(

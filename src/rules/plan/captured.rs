@@ -63,8 +63,8 @@ fn message(target: &ClusterName, captured: &Captured) -> String {
             format!("{holes} removed from {cidrs}: {it} {lies} {own}")
         }
         CapturedOutcome::Kept if matches!(captured.own, LocalAddress::Lan(_)) => format!(
-            "{cidrs} {lies} {own}: Kilo will route this LAN into a tunnel there (the {stays} \
-             because too few nodes of {target} are on that LAN)"
+            "{cidrs} {lies} {own}: Kilo in {target} will route this LAN into a tunnel (the {stays} \
+             because only few nodes of {target} are on this LAN)"
         ),
         CapturedOutcome::Kept => format!(
             "{cidrs} {lies} {own}: packets to this address will go into a tunnel (the \

@@ -16,7 +16,7 @@ pub(in crate::rules) fn finding(plan: &Plan, target: &Target) -> Finding {
     let rules = rules_of(of_target());
     let message = format!("gets no Peers because of the data of its own nodes ({rules})");
     let help = format!(
-        "correct what the findings of `clustermesh validate` about the nodes of `{cluster}` report, then \
+        "correct what `clustermesh validate` reports about the nodes of `{cluster}`, then \
          run `clustermesh snapshot {cluster}`"
     );
     let finding = Finding::on_cluster(&CUT_OFF, cluster, message).of_nodes();

@@ -189,7 +189,7 @@ fn finding(subnet: &Subnet, met: &[MetSubnet]) -> Option<Finding> {
     // A range that contains Kilo's subnet may be declared too wide.
     let wide = (!first.is_subnet).then(|| FindingCause::of(&OVERLAPPING_RANGES, whose));
     Some(finding.with_cause(wide).help(format!(
-        "start Kilo in `{cluster}` with a `--subnet` that is not used elsewhere, and declare that \
-         range"
+        "start Kilo in `{cluster}` with a `--subnet` that no other range of the mesh overlaps, and \
+         declare it"
     )))
 }

@@ -42,7 +42,7 @@ fn declared_ranges_are_judged_once_however_many_meshes_name_them() {
     insta::assert_snapshot!(findings(&meshes, &clusters), @"
     error[unroutable-range] a: 127.0.0.0/8 contains loopback addresses, which cannot be routed between clusters
       mesh.yaml#/spec/clusters/0/additionalCIDRs/1 declared here
-    notice[unroutable-family] a: 1 IPv6 range left out: Kilo routes only IPv4 there (targets b, c)
+    notice[unroutable-family] a: 1 IPv6 range left out, where Kilo routes only IPv4 (targets b, c)
     notice[public-range] a: 172.0.0.0/8 contains public addresses
       mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
     notice[public-range] a: 2a01:4f8::/48 contains public addresses

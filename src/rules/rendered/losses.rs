@@ -3,18 +3,18 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{EMPTY_TARGET, LOST_SOURCE, LOST_TARGET, RENAMED_MESH, alike, members};
-use crate::diagnostic::mistake::NO_MESH;
-use crate::diagnostic::{FindingCause, Severity, escaped, gravest_first};
+use super::{CONSEQUENCES, EMPTY_TARGET, LOST_SOURCE, LOST_TARGET, RENAMED_MESH, alike, members};
+use crate::diagnostic::mistake::{NO_MESH, ONE_SIDED_LINK};
+use crate::diagnostic::{FindingCause, Quoted, Severity, escaped, gravest_first};
 use crate::fleet::{Fleet, Member};
-use crate::mesh::{acceptance, at_policies, refusals};
+use crate::mesh::{State, acceptance, at_policies, refusals};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::plan::{Plan, TargetReason, Withheld};
 use crate::rules::kilo::separation;
 use crate::rules::nodes::{CONTRADICTED, SILENT_CLUSTER};
 use crate::rules::plan::{accept_ranges, cause_of, within};
-use crate::rules::{Finding, Rule, bare, membership};
+use crate::rules::{Finding, Rule, bare, consequences, membership};
 use crate::text::{count, listed};
 use crate::tree_diff::Loss;
 
@@ -107,11 +107,14 @@ pub fn add_losses(
     let intention = intention(losses);
     let unaccepted = unaccepted_lists(planned.plan);
     let reported: Vec<FindingCause> = findings.iter().map(Finding::as_cause).collect();
-    let losses: Vec<Finding> = losses
+    let mut losses: Vec<Finding> = losses
         .iter()
         .map(|it| {
             let mut finding = lost(it, planned, &unaccepted);
-            finding.cause = finding.cause.and_then(|it| it.reported_in(&reported));
+            finding.cause = finding.cause.and_then(|it| match it.rule == &LOST_SOURCE {
+                true => Some(it),
+                false => it.reported_in(&reported),
+            });
             let help = match (it, &finding.help) {
                 (Loss::SilentSource { .. }, Some(repair)) => {
                     format!("{repair}; if it should have no Peers, {instruction}")
@@ -130,6 +133,8 @@ pub fn add_losses(
             finding.help(help)
         })
         .collect();
+    consequences::link(&mut losses, findings, &CONSEQUENCES);
+    let losses = joined(losses);
     // A silent cluster is an error then, instead of the warning that it was.
     let is_graver = |it: &Finding| {
         let mut silent = losses.iter().filter(|loss| loss.rule == &SILENT_CLUSTER);
@@ -138,7 +143,37 @@ pub fn add_losses(
     findings.retain(|it| !is_graver(it));
     allow_at_causes(findings, &losses, &instruction);
     findings.extend(losses);
+    let reported = findings.clone();
+    consequences::link(findings, &reported, &CONSEQUENCES);
     gravest_first(findings);
+}
+
+/// Puts losses of one source that differ only in the target together.
+fn joined(losses: Vec<Finding>) -> Vec<Finding> {
+    let mut joined: Vec<(Finding, Vec<String>)> = Vec::new();
+    for loss in losses {
+        let target = loss.value().map(ToOwned::to_owned);
+        let is_alike = |it: &&mut (Finding, Vec<String>)| {
+            let of = |it: &Finding| {
+                (it.rule, it.cluster.clone(), it.what().to_owned(), it.cause.clone())
+            };
+            !it.1.is_empty() && of(&it.0) == of(&loss) && it.0.help == loss.help
+        };
+        match (target, joined.iter_mut().find(is_alike)) {
+            (Some(target), Some((first, targets))) => {
+                targets.push(target);
+                first.labels.extend(loss.labels);
+            }
+            (target, _) => joined.push((loss, target.into_iter().collect())),
+        }
+    }
+    let findings = joined.into_iter().map(|(finding, targets)| {
+        let external = finding.subject.as_ref().filter(|_| finding.cluster.is_none());
+        let prefix = external.map(|it| format!("{}: ", Quoted(it))).unwrap_or_default();
+        let message = format!("{prefix}{} from {}", finding.what(), listed(&targets)).into();
+        if 1 < targets.len() { Finding { message, ..finding } } else { finding }
+    });
+    findings.collect()
 }
 
 /// Adds to what causes a loss, which is listed below it, how to allow the loss.
@@ -154,7 +189,7 @@ fn allow_at_causes(findings: &mut [Finding], losses: &[Finding], instruction: &s
             continue;
         }
         let help = cause.help.take().unwrap_or_else(|| REPAIR.to_owned());
-        cause.help = Some(format!("{help}; if clusters should have no Peers, {instruction}"));
+        cause.help = Some(format!("{help}; if a cluster should have no Peers, {instruction}"));
     }
 }
 
@@ -247,9 +282,22 @@ fn lost(loss: &Loss, planned: PlannedFleet, unaccepted: &UnacceptedLists) -> Fin
                 1 => "its only Peer".to_owned(),
                 peers => format!("all {peers} Peers"),
             };
-            let message = format!("{peers} would be removed from {}", bare(target));
-            let finding = Finding::on_named(&LOST_SOURCE, source, message).at(place.clone(), "");
-            lost_source(finding, [target, source], planned, unaccepted)
+            let what = format!("{peers} would be removed");
+            let target_name = bare(target);
+            let finding =
+                Finding::on_named(&LOST_SOURCE, source, format!("{what} from {target_name}"));
+            let finding = finding.at(place.clone(), "").with_alike(what, Some(target_name));
+            let finding = finding.of_name(source);
+            let finding = lost_source(finding, [target, source], planned, unaccepted);
+            let joining =
+                |name: &str| members(fleet, name).find(|it| it.entry.state == State::Joining);
+            if let Some(member) = joining(source) {
+                finding.at(member.entry.place.key("state"), "it joins only later")
+            } else if let Some(member) = joining(target) {
+                finding.with_cause(FindingCause::of(&LOST_SOURCE, &member.entry.name))
+            } else {
+                finding
+            }
         }
         Loss::RenamedMesh(renamed) => {
             let targets: Vec<String> = renamed.targets.iter().cloned().collect();
@@ -297,7 +345,9 @@ fn lost_source(
     let finding = finding.with_cause(cause);
     let meshes = fleet.memberships(&source).map(|it| it.mesh);
     let refusals = refusals(meshes, &target, &source);
-    if !refusals.is_empty() {
+    if let Some(first) = refusals.first() {
+        let one_sided = FindingCause::of(&ONE_SIDED_LINK, &first.by);
+        let finding = finding.with_cause(one_sided);
         return at_policies(finding, &refusals).help(acceptance(&refusals));
     }
     match unaccepted.get(&[&target, &source]) {

@@ -164,10 +164,12 @@ impl UnprovedNodes<'_> {
         }) {
             format!("check that Kilo runs on these nodes, {snapshot}")
         } else if self.nodes.len() == self.of {
-            format!("correct what `clustermesh validate` reports about the nodes of `{cluster}`")
+            format!(
+                "run `clustermesh validate`, which names the cause for each node of `{cluster}`"
+            )
         } else {
             format!(
-                "correct what `clustermesh validate` reports about these nodes, or leave them out with the \
+                "run `clustermesh validate`, which names the cause for each of these nodes, or leave them out with the \
                  `nodeSelector` of `{cluster}`"
             )
         }

@@ -5,6 +5,7 @@ use crate::support::assert_contains;
 
 mod delivery;
 mod files;
+mod mistakes;
 mod mtu;
 mod nodes;
 
@@ -191,7 +192,7 @@ fn a_renamed_peer() {
     renamed["name"] = json!("new");
     folder.keep("east", &[renamed, node(1, 2)]);
     let [_, _, help, _] = &findings(&folder)[0];
-    insta::assert_snapshot!(help, @"when Flux has deleted the old Peers, run `kubectl --context north annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=east touched=1`, `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=east touched=1`; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`");
+    insta::assert_snapshot!(help, @"Kilo drops a key when an old Peer with it is deleted: with Flux, run `kubectl --context north annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=east touched=1`, `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=east touched=1` after that; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`");
 }
 
 /// Returns Peers as a cluster has them, less the first lines with this text.

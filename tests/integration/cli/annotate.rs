@@ -343,7 +343,10 @@ fn what_is_ignored_or_unknown_changes_nothing() {
     folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules: { pause-after-change: { level: \"off\", reason: rare } }\n");
     let run = folder.run(&["annotate", "east"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
-    assert_contains(&run.stderr, "no annotation or label would resolve a finding");
+    assert_contains(
+        &run.stderr,
+        "nothing to annotate: no annotation or label resolves a finding about east",
+    );
     for (arguments, says) in [
         (&["eats"][..], "did you mean `east`?"),
         (&["east", "--node", "m1"], "the snapshot of east has no node `m1`; did you mean `n1`?"),

@@ -85,7 +85,10 @@ fn a_cause_that_is_not_reported_swallows_nothing() {
         found.sort();
         assert_eq!(
             found,
-            ["error empty-target", "error lost-source", "warning silent-cluster"],
+            [
+                "error empty-target",
+                "error silent-cluster 1 other finding follows from it: error[lost-source])"
+            ],
             "{entry}"
         );
     }

@@ -400,7 +400,7 @@ fn stops_at_a_config_that_is_wrong() {
        |
     12 |   nodes: 0
        |          ^
-    help: write a number from 1 to 1000000, or remove the line for the default
+    help: write a number from 1 to 1000000
 
     1 error
     ");

@@ -81,7 +81,7 @@ fn an_account_that_delivers_cannot_write_allowed_peers() {
     insta::assert_snapshot!(run.stderr, @"note: a Peer of `--allow-peer` may have no endpoint; until it connects, Kilo does not apply later changes of other Peers");
     let run = guard(WRITERS, "group:system:serviceaccounts", "laptop=10.9.0.7/32");
     assert_eq!(run.code, 2);
-    insta::assert_snapshot!(run.stderr, @"error: `system:serviceaccount:flux-system:clustermesh` is in `--writers` and in `--allow-peer-writers`: who changes the repository could replace the key of an allowed Peer; give these Peers other writers");
+    insta::assert_snapshot!(run.stderr, @"error: `system:serviceaccount:flux-system:clustermesh` cannot be both in `--writers` and in `--allow-peer-writers`: a person who can change the repository could then replace the key of an allowed Peer; give these Peers other writers");
     let run = guard(WRITERS, "ada", "quickstart--east--x=10.9.0.7/32");
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"error: `--allow-peer quickstart--east--x=…` is not possible: clustermesh writes Peers with such names; rename that Peer");

@@ -235,7 +235,7 @@ fn findings_about_a_refused_link_name_the_policy() {
     );
     assert_contains(&run.stdout, "policies/north.yaml:4");
     let run = folder.run(&["render"]);
-    assert_contains(&run.stderr, &format!("help: to keep them, {accepting}; if"));
+    assert_contains(&run.stderr, "help: add `east` to `acceptedClusters` if the link is intended");
     let run = folder.run(&[
         "verify",
         "--assume-hostile",
@@ -269,9 +269,9 @@ fn findings_about_a_refused_link_name_the_policy() {
 fn findings_about_unaccepted_ranges_name_the_list() {
     let folder = Folder::rendered();
     accept(&folder, "north", "acceptedNetworks: [10.3.0.0/16, 10.103.0.0/24]");
-    let accepting = "add ranges to `acceptedNetworks` in `policies/north.yaml` that contain all their addresses";
+    let accepting = "add 10.1.1.0/24, 10.1.2.0/24 to `acceptedNetworks` in `policies/north.yaml`";
     let run = folder.run(&["render"]);
-    assert_contains(&run.stderr, &format!("to keep them, {accepting}; if"));
+    assert_contains(&run.stderr, &format!("help: to accept them, {accepting}; if"));
     assert_eq!(folder.run(&["render", "--allow-empty", "*/east"]).code, 0);
     let run = folder.run(&["validate"]);
     assert_contains(&run.stdout, &format!("help: to accept them, {accepting}"));

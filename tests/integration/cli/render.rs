@@ -137,7 +137,7 @@ fn removes_files_of_its_own_that_are_stale() {
 
     warning[renamed-peer]: south/n1: Peer prod--north--n1 would be renamed to prod--south--n1 (targets east, west)
     warning[renamed-peer]: south/n2: Peer prod--north--n2 would be renamed to prod--south--n2 (targets east, west)
-    help: when Flux has deleted the old Peers, run `kubectl --context east annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=south touched=1`, `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=south touched=1`; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`
+    help: Kilo drops a key when an old Peer with it is deleted: with Flux, run `kubectl --context east annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=south touched=1`, `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=south touched=1` after that; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`
 
     east: +1 ~1 -1 files, 4 Peers of 2 clusters (+2 ~0 -2)
     north: +0 ~0 -3 files, no longer a target (+0 ~0 -4)

@@ -539,7 +539,7 @@ fn says_what_is_missing() {
     ];
     insta::assert_snapshot!(report.concat(), @"
     error: TO: `north` has no snapshot; run `clustermesh snapshot north`
-    error: TO: `east` has no address for traffic of the class `service`; choose a cluster with a `serviceCIDR`, or give an address in it
+    error: TO: `east` has no address for traffic of the class `service`; choose a cluster with a `serviceCIDR`, or give an address in it; ranges in `allowedNetworks` have the class `network`
     error: --peers: no mesh contains a cluster `wset`; did you mean `west`?
     error: cannot read `a.yaml`: No such file or directory (os error 2)
     error: invalid value 'west' for '--peers <CLUSTER=FILE>': expected CLUSTER=FILE

@@ -116,7 +116,9 @@ pub(crate) fn run(
     }
     let changes = NodeChanges::new(&member.cluster, &checked.findings, &given);
     if changes.is_empty() {
-        printer.note("no annotation or label would resolve a finding");
+        printer.note(&format!(
+            "nothing to annotate: no annotation or label resolves a finding about {name}"
+        ));
     }
     match args.output {
         AnnotateFormat::Kubectl => {

@@ -148,8 +148,8 @@ fn guard(args: &GuardArgs, cluster: &ClusterName, inputs: &Inputs) -> anyhow::Re
     let shared = writers.as_ref().and_then(|it| it.shared(&peer_writers));
     if let Some(account) = shared {
         bail!(
-            "{} is in `--writers` and in `--allow-peer-writers`: who changes the repository could replace the key \
-             of an allowed Peer; give these Peers other writers",
+            "{} cannot be both in `--writers` and in `--allow-peer-writers`: a person who can change the repository \
+             could then replace the key of an allowed Peer; give these Peers other writers",
             Quoted(&account)
         );
     }

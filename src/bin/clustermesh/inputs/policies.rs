@@ -80,7 +80,7 @@ impl ReadPolicies {
     }
 
     /// Narrows meshes by them.
-    pub(super) fn apply(&mut self, meshes: &mut [Mesh]) {
-        self.findings.extend(policy::apply(&self.policies, meshes));
+    pub(super) fn apply(&mut self, meshes: &mut [Mesh], is_whole: bool) {
+        self.findings.extend(policy::apply(&self.policies, meshes, is_whole));
     }
 }

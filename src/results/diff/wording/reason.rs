@@ -17,12 +17,17 @@ pub(in crate::results) fn reason(reason: &Reason) -> String {
         Reason::AllPathsLost(cluster) => format!("all paths to and from {cluster} are lost"),
         Reason::Paths(reason, counts) => of_paths(*reason, *counts),
         Reason::Peers(reason, number) => of_peers(*reason, *number),
-        Reason::KeysLost(peers) => format!(
-            "Kilo may drop the keys of {} for up to 10 minutes, because other Peers with these keys are deleted",
-            peer_names(peers)
-        ),
+        Reason::KeysLost(peers) => {
+            let names = peer_names(peers);
+            let [keys, old] = if peers.len() == 1 {
+                ["the key", "an old Peer with it is deleted"]
+            } else {
+                ["the keys", "old Peers with them are deleted"]
+            };
+            format!("Kilo may drop {keys} of {names} for up to 10 minutes, because {old}")
+        }
         Reason::Unapplied { peers, because_of } => format!(
-            "changes of {} never reach WireGuard while {} has no endpoint and is not connected",
+            "Kilo does not apply changes of {} while {} has no endpoint and is not connected",
             peer_names(peers),
             peer_names(because_of)
         ),
@@ -78,7 +83,7 @@ fn of_peers(reason: PeerReason, number: usize) -> String {
             format!("Peers lose {ranges} that no other Peer of the same cluster has")
         }
         PeerReason::RangesUnproved => format!(
-            "Peers lose {ranges} that the proof does not follow, such as WireGuard addresses or unknown networks"
+            "Peers lose {ranges} that `verify` does not check, such as WireGuard addresses or unknown networks"
         ),
         PeerReason::KeysChanged => format!("{peers} with another key"),
         PeerReason::EndpointsChanged => format!("{peers} with another endpoint"),

@@ -24,7 +24,7 @@ fn lost_nodes_deliver_nothing() {
     silence_east(&application);
     insta::assert_snapshot!(application.refusal(1), @"
     snapshots/east.json:1:401: error[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address (2 other findings follow from it: error[lost-source])
-      help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead; if clusters should have no Peers, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
+      help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead; if a cluster should have no Peers, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
     1 error
     ");
     let application = allowing(application, &["north/east"]);
@@ -39,7 +39,7 @@ fn lost_nodes_deliver_nothing_without_a_tree() {
     silence_east(&application);
     insta::assert_snapshot!(application.refusal(1), @"
     snapshots/east.json:1:401: error[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address (2 other findings follow from it: error[lost-source])
-      help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead; if clusters should have no Peers, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
+      help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead; if a cluster should have no Peers, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
     1 error
     ");
     application.keep("east", &[]);

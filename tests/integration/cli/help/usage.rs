@@ -29,7 +29,7 @@ fn knows_its_flags() {
     insta::assert_snapshot!(refusal(&["render", "--chekc"]), @"
     error: unexpected argument '--chekc' found
 
-      tip: a similar argument exists: '--check'
+      tip: a similar option exists: `--check`
 
     Usage: clustermesh render --check
 
@@ -93,4 +93,38 @@ fn wants_to_know_when_to_use_colour() {
 
     For more information, try '--help'.
     ");
+}
+
+/// Words of similar tools, and options of other commands.
+#[test]
+fn knows_what_was_meant() {
+    let tips = [
+        &["version"][..],
+        &["plan"],
+        &["render", "east"],
+        &["render", "--dry-run"],
+        &["diff", "HEAD~1"],
+        &["capacity", "--target", "east"],
+        &["verify", "--allow-pause"],
+        &["snapshot", "--form", "x"],
+        &["trace", "east", "n1", "west"],
+    ]
+    .map(|words| {
+        let refusal = refusal(words);
+        let tip = refusal.lines().find(|it| it.starts_with("  tip: "));
+        format!("{}: {}", words.join(" "), tip.unwrap_or_default().trim_start())
+    });
+    insta::assert_snapshot!(tips.join("\n"), @"
+    version: tip: `clustermesh --version` prints the version
+    plan: tip: `clustermesh diff` shows what a change does
+    render east: tip: `clustermesh render --target east` is about one cluster
+    render --dry-run: tip: `clustermesh render --check` writes nothing and lists what differs
+    diff HEAD~1: tip: `clustermesh diff --against HEAD~1` compares with a commit
+    capacity --target east: tip: `clustermesh capacity CLUSTER` takes the name without an option
+    verify --allow-pause: tip: `--allow-pause` is an option of `diff`
+    snapshot --form x: tip: a similar option exists: `--from`
+    trace east n1 west:
+    ");
+    let hostile = refusal(&["render", "a\u{1b}[31m"]);
+    assert!(!hostile.contains('\u{1b}'), "{hostile}");
 }

@@ -240,7 +240,7 @@ fn what_cannot_be_added_is_reported() {
     2 errors
 
     1: error[twin-cluster]: south: node `n1` is also a node of `east`
-    help: check the contexts of `south` and `east`: both probably lead to the same cluster
+    help: check the contexts or files of `south` and `east`: both probably show the nodes of the same cluster
 
     1 error
 

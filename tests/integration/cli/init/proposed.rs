@@ -402,7 +402,7 @@ fn two_names_of_one_cluster_are_reported_as_such() {
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
     error[twin-cluster]: west: node `n1` is also a node of `east`
-    help: check the contexts of `west` and `east`: both probably lead to the same cluster
+    help: check the contexts or files of `west` and `east`: both probably show the nodes of the same cluster
 
     1 error
     ");

@@ -147,13 +147,17 @@ fn a_joined_cluster_that_is_set_to_joining_loses_nothing_unasked() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @"
-    error[lost-source]: north: all 2 Peers would be removed from east
-    error[lost-source]: north: all 2 Peers would be removed from west
-    error[lost-source]: east: all 2 Peers would be removed from north
-    error[lost-source]: west: all 2 Peers would be removed from north
+    error[lost-source]: north: all 2 Peers would be removed from east, west (2 other findings follow from it)
+      --> mesh.yaml:11:14
+       |
+    11 |       state: Joining
+       |              ^^^^^^^
+       |              |
+       |              it joins only later
+       |              it joins only later
     help: if `north` should leave the mesh, set `state: Leaving` in its entry; if only these Peers should be removed, run `clustermesh render --allow-empty '*/north' --allow-empty north/east --allow-empty north/west`
 
-    4 errors
+    1 error
     nothing was written
     ");
     assert_eq!(folder.tree(), TREE);

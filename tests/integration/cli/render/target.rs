@@ -81,7 +81,7 @@ fn prints_no_empty_target_unless_allowed() {
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
     error[missing-pod-cidr]: east/n1: left out: no pod CIDR is assigned (2 other findings follow from it: error[empty-target])
-    help: let Kubernetes assign pod CIDRs, as `docs/how-to/which-clusters.md` describes for each distribution, then run `clustermesh snapshot east`; if clusters should have no Peers, run `clustermesh render --target west --allow-empty west`
+    help: let Kubernetes assign pod CIDRs, as `docs/how-to/which-clusters.md` describes for each distribution, then run `clustermesh snapshot east`; if a cluster should have no Peers, run `clustermesh render --target west --allow-empty west`
 
     warning[missing-pod-cidr]: north/n1: left out: no pod CIDR is assigned (1 other finding follows from it)
     help: let Kubernetes assign pod CIDRs, as `docs/how-to/which-clusters.md` describes for each distribution, then run `clustermesh snapshot north`
@@ -126,7 +126,7 @@ fn compares_with_the_tree_as_writing_does() {
     silence_east(&folder);
     insta::assert_snapshot!(refusal(&folder, &[]), @"
     error[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address (2 other findings follow from it: error[lost-source])
-    help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead; if clusters should have no Peers, run `clustermesh render --target west --allow-empty west/east`
+    help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead; if a cluster should have no Peers, run `clustermesh render --target west --allow-empty west/east`
 
     1 error
     ");
@@ -146,7 +146,7 @@ fn without_a_tree_every_source_must_give_something() {
     silence_east(&folder);
     insta::assert_snapshot!(refusal(&folder, &[]), @"
     error[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address (2 other findings follow from it: error[lost-source])
-    help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead; if clusters should have no Peers, run `clustermesh render --target west --allow-empty west/east`
+    help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead; if a cluster should have no Peers, run `clustermesh render --target west --allow-empty west/east`
 
     1 error
     ");
@@ -156,10 +156,16 @@ fn without_a_tree_every_source_must_give_something() {
     }
     // A snapshot without nodes may have had some.
     folder.keep("east", &[]);
-    assert!(refusal(&folder, &[]).contains("error[lost-source]: east"));
+    assert_contains(
+        &refusal(&folder, &[]),
+        "error[silent-cluster]: east: no other cluster can reach it: its snapshot has no nodes (1 other finding follows from it: error[lost-source])",
+    );
     // A tree without a folder of the target records nothing about it.
     folder.write("rendered/README.md", "");
-    assert!(refusal(&folder, &[]).contains("error[lost-source]: east"));
+    assert_contains(
+        &refusal(&folder, &[]),
+        "error[silent-cluster]: east: no other cluster can reach it: its snapshot has no nodes (1 other finding follows from it: error[lost-source])",
+    );
 }
 
 #[test]

@@ -313,7 +313,7 @@ fn a_slip_in_the_name_of_a_cluster_is_reported() {
     help: did you mean `east`?
 
     warning[twin-cluster]: eest: node `n1` is also a node of `east`
-    help: check the contexts of `eest` and `east`: both probably lead to the same cluster
+    help: check the contexts or files of `eest` and `east`: both probably show the nodes of the same cluster
     ");
 }
 
@@ -349,6 +349,6 @@ fn two_names_for_one_cluster_are_reported() {
     insta::assert_snapshot!(run.stderr, @"
     snapshots/west.json: 8 nodes, 0 usable, written (+6 ~2 -0 nodes)
     warning[twin-cluster]: west: node `n1` is also a node of `east`
-    help: check the contexts of `west` and `east`: both probably lead to the same cluster
+    help: check the contexts or files of `west` and `east`: both probably show the nodes of the same cluster
     ");
 }

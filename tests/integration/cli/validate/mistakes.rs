@@ -211,9 +211,9 @@ fn refuses_snapshots_of_another_version() {
     folder.edit("snapshots/west.json", "clustermesh.io/v1", "clustermesh.io/v2");
     folder.edit("snapshots/west.json", "\"uid\"", "\"new\"");
     insta::assert_snapshot!(refusal(&folder, 1), @"
-    error[invalid-snapshot]: west: `apiVersion` is missing or unknown, so details are hidden
+    error[invalid-snapshot]: west: `apiVersion` is missing or unknown, so nothing of the file is quoted
     --> snapshots/west.json:1:15
-    help: restore it with `git checkout HEAD -- snapshots/west.json`, or replace it with `clustermesh snapshot west --accept west`, which compares it with no older one
+    help: restore it with `git checkout HEAD -- snapshots/west.json`, or take a new one with `clustermesh snapshot west --accept west`, which is not compared with the old one
 
     1 error
     nothing was written
@@ -230,7 +230,7 @@ fn refuses_snapshots_of_another_cluster() {
       |
     1 | {"apiVersion":"kilo-clustermesh.io/v1","cluster":"east","kind":"NodeSnapshot","nodes":[{"addresses":[{"address":"192.168.1.1","type":...
       |                                                  ^^^^^^
-    help: restore it with `git checkout HEAD -- snapshots/west.json`, or replace it with `clustermesh snapshot west --accept west`, which compares it with no older one
+    help: restore it with `git checkout HEAD -- snapshots/west.json`, or take a new one with `clustermesh snapshot west --accept west`, which is not compared with the old one
 
     1 error
     nothing was written

@@ -40,15 +40,15 @@ fn says_what_a_cluster_could_send_and_to_whom() {
     insta::assert_snapshot!(text, @"
     If east were hostile:
       west accepts its packets through the Peers prod--east--n1, prod--east--n2
-        it could send packets from 10.1.1.0/24, 10.1.2.0/24, 10.101.0.1, 10.101.0.2
+        it could send with the addresses 10.1.1.0/24, 10.1.2.0/24, 10.101.0.1, 10.101.0.2
         to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24
         Kilo in west masquerades packets to other addresses, so they can reach everything that the nodes of west can reach
-        it also receives the packets to these source addresses
+        it also receives the packets to these addresses
         through west, none of its packets reach north
       directly, none of its packets reach north
 
     All 16 declared paths work in both directions.
-    east could do only what is listed above, and the meshes allow it
+    the meshes allow east everything that is listed above
     ");
     assert_eq!(code, 0);
 }
@@ -59,28 +59,28 @@ fn more_than_one_may_be_asked_about() {
     insta::assert_snapshot!(text, @"
     If north were hostile:
       west accepts its packets through the Peers prod--north--n1, prod--north--n2
-        it could send packets from 10.2.1.0/24, 10.2.2.0/24, 10.102.0.1, 10.102.0.2
+        it could send with the addresses 10.2.1.0/24, 10.2.2.0/24, 10.102.0.1, 10.102.0.2
         to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24
         Kilo in west masquerades packets to other addresses, so they can reach everything that the nodes of west can reach
-        it also receives the packets to these source addresses
+        it also receives the packets to these addresses
         through west, none of its packets reach east
       directly, none of its packets reach east
 
     If west were hostile:
       east accepts its packets through the Peers prod--west--n1, prod--west--n2
-        it could send packets from 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
+        it could send with the addresses 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
         to pods 10.1.1.0/24, 10.1.2.0/24; nodes 192.168.1.1, 192.168.1.2, 10.101.0.1, 10.101.0.2; LANs 192.168.1.0/24
         Kilo in east masquerades packets to other addresses, so they can reach everything that the nodes of east can reach
-        it also receives the packets to these source addresses
+        it also receives the packets to these addresses
       north accepts its packets through the Peers prod--west--n1, prod--west--n2
-        it could send packets from 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
+        it could send with the addresses 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
         to pods 10.2.1.0/24, 10.2.2.0/24; nodes 192.168.2.1, 192.168.2.2, 10.102.0.1, 10.102.0.2; LANs 192.168.2.0/24
         Kilo in north masquerades packets to other addresses, so they can reach everything that the nodes of north can reach
-        it also receives the packets to these source addresses
+        it also receives the packets to these addresses
 
     All 16 declared paths work in both directions.
-    north could do only what is listed above, and the meshes allow it
-    west could do only what is listed above, and the meshes allow it
+    the meshes allow north everything that is listed above
+    the meshes allow west everything that is listed above
     ");
     assert_eq!(code, 0);
 }
@@ -98,10 +98,10 @@ fn fails_where_it_could_pass_for_somebody_else() {
     insta::assert_snapshot!(report, @"
     If east were hostile:
       west accepts its packets through the Peers prod--east--n1, prod--east--n2
-        it could send packets from 10.2.1.128/25 (a pod on north/n1), 172.16.0.0/12 (declared by no cluster), 10.1.1.0/24, 10.1.2.0/24 and 2 more
+        it could send with the addresses 10.2.1.128/25 (a pod on north/n1), 172.16.0.0/12 (declared by no cluster), 10.1.1.0/24, 10.1.2.0/24 and 2 more
         to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24
         Kilo in west masquerades packets to other addresses, so they can reach everything that the nodes of west can reach
-        it also receives the packets to these source addresses
+        it also receives the packets to these addresses
         through west, none of its packets reach north
       directly, none of its packets reach north
     ");
@@ -243,7 +243,7 @@ fn ranges_beyond_the_sixteenth_are_counted() {
     let (_, text) = verify(&folder, &["east"]);
     assert_contains(
         &text,
-        "packets from 10.2.1.2 (a pod on north/n1), 10.2.1.4 (a pod on north/n1), 10.2.1.6 (a pod on \
+        "with the addresses 10.2.1.2 (a pod on north/n1), 10.2.1.4 (a pod on north/n1), 10.2.1.6 (a pod on \
              north/n1), 10.2.1.8 (a pod on north/n1) and 20 more\n",
     );
     assert!(text.ends_with("east could do 40 things that no mesh allows\n"), "{text}");
