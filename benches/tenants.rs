@@ -1,4 +1,4 @@
-//! How many tenants fit around a host in each form of `advertise`.
+//! How many tenants fit around a hub in each form of `advertise`.
 //!
 //! `cargo bench --bench tenants` prints the table of docs/concepts/scale.md and writes its chart. A test of the docs
 //! compares both with what it computes itself. Then it measures the commands on 100,000 nodes.

@@ -1,4 +1,4 @@
-//! How many tenants fit around a host in each form of `advertise`: the figures, as a table and as a chart.
+//! How many tenants fit around a hub in each form of `advertise`: the figures, as a table and as a chart.
 #![allow(
     dead_code,
     clippy::unwrap_used,
@@ -29,11 +29,11 @@ pub(crate) fn all() -> Vec<Tenants> {
     fleets.to_vec()
 }
 
-/// The arguments that print the load of the host. By default, a run takes at most 400 clusters.
+/// The arguments that print the load of the hub. By default, a run takes at most 400 clusters.
 pub(crate) const CAPACITY: &[&str] =
-    &["capacity", "host", "--output", "json", "--ceiling", "clusters=1000"];
+    &["capacity", "hub", "--output", "json", "--ceiling", "clusters=1000"];
 
-/// The load of the host.
+/// The load of the hub.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) tenants: Tenants,

@@ -1,4 +1,4 @@
-//! Tenants around a host: the mesh and the snapshots of `examples/two-hundred-tenants`, in every form of `advertise`.
+//! Tenants around a hub: the mesh and the snapshots of `examples/two-hundred-tenants`, in every form of `advertise`.
 #![allow(dead_code, reason = "each target needs a part of it")]
 
 use std::fmt::{self, Write as _};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::random::Random;
 
-/// The nodes of the host, which has a Peer for each of them in every tenant.
+/// The nodes of the hub, which has a Peer for each of them in every tenant.
 const HOST_NODES: u32 = 30;
 
-/// Some tenants of one host, all alike.
+/// Some tenants of one hub, all alike.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Tenants {
     /// The number of tenants.
@@ -80,7 +80,7 @@ impl Tenants {
         Ok(())
     }
 
-    /// Returns the number of Peers in the host.
+    /// Returns the number of Peers in the hub.
     pub(crate) fn peers(self) -> u32 {
         let of_each = match self.form {
             Form::Full => self.nodes,
@@ -92,7 +92,7 @@ impl Tenants {
     /// Returns the text of `mesh.yaml`.
     pub(crate) fn mesh(self) -> String {
         let topology =
-            if self.are_linked { "{ mode: FullMesh }" } else { "{ mode: Hub, hubs: [host] }" };
+            if self.are_linked { "{ mode: FullMesh }" } else { "{ mode: Hub, hubs: [hub] }" };
         let mut text = format!(
             "\
 apiVersion: kilo.squat.ai/v1alpha1
@@ -102,7 +102,7 @@ metadata:
 spec:
   topology: {topology}
   clusters:
-    - name: host
+    - name: hub
       podCIDRs: [172.20.0.0/16]
       wireguardCIDR: 100.127.0.0/20
       granularity: Full
@@ -188,15 +188,15 @@ spec:
 
     /// Returns a node as its snapshot has it. The first node of each location leads it.
     fn node(self, random: &mut Random, index: u32, place: u32) -> Value {
-        let is_host = index == 0;
+        let is_hub = index == 0;
         let locations = self.placement.locations();
-        let is_by_location = !is_host && self.form != Form::Full;
-        let subnet = match (is_host, self.is_default()) {
+        let is_by_location = !is_hub && self.form != Form::Full;
+        let subnet = match (is_hub, self.is_default()) {
             (true, _) => Ipv4Addr::new(100, 127, 0, 0),
             (false, true) => Ipv4Addr::from_bits(0x6440_0000 + (index << 12)),
             (false, false) => Ipv4Addr::new(10, 4, 0, 0),
         };
-        let pods = match (is_host, self.placement) {
+        let pods = match (is_hub, self.placement) {
             (true, _) => 0xac14_0000 + (place << 8),
             (false, Placement::Together) => self.pods(index) + (place << self.pod_bits()),
             (false, Placement::Pools) => {
@@ -206,7 +206,7 @@ spec:
         };
         let external = Ipv4Addr::from_bits(0x0b00_0000 + (index << 9) + place + 1);
         let internal = Ipv4Addr::from_bits(0xc0a8_0000 + place + 10);
-        let length = if is_host { 24 } else { 32 - self.pod_bits() };
+        let length = if is_hub { 24 } else { 32 - self.pod_bits() };
         let mut annotations = json!({
             "kilo.squat.ai/endpoint": format!("{external}:51820"),
             "kilo.squat.ai/force-endpoint": format!("{external}:51820"),
@@ -220,7 +220,7 @@ spec:
         }
         if !is_by_location || place < locations {
             let address = Ipv4Addr::from_bits(u32::from(subnet) + place + 1);
-            let length = if is_host || self.is_default() { 20 } else { 16 };
+            let length = if is_hub || self.is_default() { 20 } else { 16 };
             annotations["kilo.squat.ai/wireguard-ip"] = format!("{address}/{length}").into();
         }
         json!({
@@ -260,17 +260,17 @@ impl fmt::Display for Tenants {
     }
 }
 
-/// Returns the name of a cluster; the first is the host.
+/// Returns the name of a cluster; the first is the hub.
 fn name(index: u32) -> String {
     match index {
-        0 => "host".to_owned(),
+        0 => "hub".to_owned(),
         index => format!("tenant-{index:03}"),
     }
 }
 
 fn node_name(index: u32, place: u32) -> String {
     match index {
-        0 => format!("host-{:02}", place + 1),
+        0 => format!("hub-{:02}", place + 1),
         index => format!("t{index:03}-{:02}", place + 1),
     }
 }

@@ -55,7 +55,7 @@ fn a_node_that_comes_or_goes_changes_its_snapshot_and_nothing_else() {
     });
     let check = folder.run(&["render", "--check"]);
     assert_eq!((check.code, check.stdout.as_str()), (0, ""), "{}", check.stderr);
-    for ends in [["host/host-01", "10.16.212.7"], ["tenant-007/t007-21", "172.20.3.7"]] {
+    for ends in [["hub/hub-01", "10.16.212.7"], ["tenant-007/t007-21", "172.20.3.7"]] {
         let trace = folder.run(&["trace", ends[0], ends[1]]);
         assert_eq!(trace.code, 0, "{}{}", trace.stdout, trace.stderr);
     }
@@ -79,10 +79,10 @@ fn another_leader_changes_one_file() {
     let render = folder.run(&["render"]);
     assert_eq!(render.code, 0, "{}", render.stderr);
     insta::assert_snapshot!(render.stderr, @"
-    notice[moved-anchor]: tenant-007: 10.16.192.0/19 would move from platform--tenant-007--t007-01 to platform--tenant-007--t007-05 (target host), because its location has another leader
+    notice[moved-anchor]: tenant-007: 10.16.192.0/19 would move from platform--tenant-007--t007-01 to platform--tenant-007--t007-05 (target hub), because its location has another leader
     help: apply it soon: until then, packets go to the old leader, which does not deliver them
 
-    host: +0 ~1 -0 files, 200 Peers of 200 clusters (+1 ~0 -1)
+    hub: +0 ~1 -0 files, 200 Peers of 200 clusters (+1 ~0 -1)
     200 targets unchanged
     6200 Peers in 201 targets
     ");
