@@ -12,6 +12,7 @@ mod console;
 mod examples;
 mod generated;
 mod links;
+mod messages;
 mod passage;
 mod paths;
 mod prose;
