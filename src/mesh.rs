@@ -22,6 +22,7 @@ mod advertise;
 mod anchor;
 mod assumed;
 mod anchored_ranges;
+mod control;
 mod defaults;
 mod dns;
 mod entry;
@@ -48,6 +49,7 @@ pub use address_class::AddressClass;
 pub use advertise::{Advertise, PodRanges, WireguardAddresses};
 pub use anchor::{Anchor, Named};
 pub use assumed::{AssumedValue, AssumedValueError};
+pub use control::ControlKind;
 pub use dns::ClusterDns;
 pub use external::ExternalPeer;
 pub use group::{Group, KnownGroups};
@@ -91,6 +93,8 @@ pub struct MeshReading {
     pub salvaged: Vec<Mesh>,
     /// The names of the clusters of all meshes.
     pub named: BTreeSet<String>,
+    /// The controls beside them, which are not read there.
+    pub controls: Vec<(ControlKind, Place)>,
     /// The findings of each file in order, then those about several meshes.
     pub diagnostics: Vec<Finding>,
 }

@@ -6,10 +6,10 @@ use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::document::{Form, Source, TreeNode, TreeValue, nearest};
 use crate::place::Place;
 
-use super::MeshReading;
 use super::gate::{self, Outline};
 use super::operator::UnprotectedMeshes;
 use super::raw::RawMesh;
+use super::{ControlKind, MeshReading};
 
 /// The group that our version and Kilo's own resources share.
 const GROUP: &str = "kilo.squat.ai/";
@@ -58,9 +58,10 @@ impl MeshReader {
             Some("List") => self.items(node, place, Self::document),
             // The API leaves out the kind of the items of such a list.
             Some("ClusterMeshList") => self.items(node, place, Self::mesh),
-            _ => {
-                self.mistakes.push(passed_over(node, place, kind));
-            }
+            _ => match ControlKind::of(node) {
+                Some(control) => self.reading.controls.push((control, place.clone())),
+                None => self.mistakes.push(passed_over(node, place, kind)),
+            },
         }
     }
 

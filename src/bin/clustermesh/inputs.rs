@@ -114,7 +114,11 @@ fn gather_all(
     let mut policies = ReadPolicies::read(&settings, clusters)?;
     let is_unparsable = !broken.is_empty() || policies.is_unparsable;
     let are_meshes_whole = broken.is_empty() && reading.is_usable();
-    let is_whole = are_meshes_whole && !policies.is_unparsable && !policies.is_broken;
+    let unread = unread_controls::find(&settings, &reading)?;
+    let is_whole = are_meshes_whole
+        && !policies.is_unparsable
+        && !policies.is_broken
+        && !unread.iter().any(|it| it.severity == Severity::Error);
     findings.extend(reading.diagnostics);
     sources.extend(broken);
     sources.extend(settings.config.source.clone());
@@ -137,8 +141,6 @@ fn gather_all(
         is_unparsable,
     };
     inputs.add_guards(clusters)?;
-    let unread = unread_controls::find(&inputs.settings, &reading.named)?;
-    inputs.is_whole &= !unread.iter().any(|it| it.severity == Severity::Error);
     inputs.findings.extend(unread);
     if inputs.refuses(ceilings.exceeded_by(&inputs.meshes)) {
         return Ok(inputs);

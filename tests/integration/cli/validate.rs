@@ -11,6 +11,7 @@ mod formats;
 mod levels;
 mod mistakes;
 mod silent;
+mod unread;
 
 /// A mesh with a mistake, and snapshots with nodes that cannot be peered.
 fn wrong() -> Folder {
@@ -306,8 +307,8 @@ fn another_file_with_a_control_is_a_warning_and_a_name_alone_a_notice() {
     assert_eq!(code, 0);
     for (path, text) in [
         ("policy/rego.yaml", "package: x\n"),
+        ("policy/template.yaml", "{{ if .Values.x }}\n"),
         ("expectation.json", "{}"),
-        ("policy.yaml", "kind: ["),
     ] {
         let (code, lines) = with_control(path, text);
         assert!(lines[0].contains("notice[unread-control]"), "{path}: {lines:?}");
