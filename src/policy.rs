@@ -172,6 +172,7 @@ fn refuse(mesh: &mut Mesh, policies: &BTreeMap<&ClusterName, &Policy>) -> Vec<Fi
         policies.get(one).is_none_or(|it| it.accepts(other))
     };
     let (mut refused, mut findings) = (RefusedLinks::default(), Vec::new());
+    let mut reported = BTreeSet::new();
     for entry in &mesh.entries {
         let Some(policy) = policies.get(&entry.name).filter(|it| it.clusters.is_some()) else {
             continue;
@@ -185,8 +186,13 @@ fn refuse(mesh: &mut Mesh, policies: &BTreeMap<&ClusterName, &Policy>) -> Vec<Fi
         for &other in &others {
             refused.add(&entry.name, other, policy.place.key("acceptedClusters"));
         }
-        let willing = others.into_iter().filter(|it| accepts(it, &entry.name));
-        findings.extend(policy.one_sided(mesh, &willing.collect::<Vec<_>>()));
+        let (willing, mut unwilling): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|it| accepts(it, &entry.name));
+        findings.extend(policy.one_sided(mesh, &willing));
+        // One finding for both ends.
+        unwilling.retain(|it| !reported.contains(it));
+        findings.extend(policy.refused_by_both(mesh, &unwilling));
+        reported.insert(&entry.name);
     }
     mesh.refused = refused;
     findings
@@ -244,6 +250,23 @@ impl Policy {
             } else {
                 "unlink the clusters with the mesh's `topology`".to_owned()
             }
+        )))
+    }
+
+    /// Reports clusters that a mesh links to this one, and that refuse it as it refuses them.
+    fn refused_by_both(&self, mesh: &Mesh, others: &[&ClusterName]) -> Option<Finding> {
+        let first = others.first()?;
+        let names = listed(others.iter().map(|it| format!("`{it}`")));
+        let message = format!(
+            "mesh `{}` links {names} to `{}`, and the policies of both sides refuse it, so they exchange no Peers",
+            mesh.name, self.cluster
+        );
+        let finding = Finding::on_cluster(&mistake::REFUSED_LINK, &self.cluster, message);
+        let finding = finding.at(self.place.key("acceptedClusters"), "");
+        Some(finding.help(format!(
+            "if the link is intended, add `{first}` here and `{}` to `acceptedClusters` of `{first}`; otherwise unlink the \
+             clusters with the mesh's `topology`",
+            self.cluster
         )))
     }
 }

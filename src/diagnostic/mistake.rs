@@ -29,6 +29,7 @@ rules! {
     ONE_SIDED_LINK = "one-sided-link" Warning;
     OVERLAPPING_RANGES = "overlapping-ranges" Error;
     OVERRIDDEN_DEFAULT = "overridden-default" Warning;
+    REFUSED_LINK = "refused-link" Notice;
     SKIPPED_DOCUMENT = "skipped-document" Notice;
     SYNTAX_ERROR = "syntax-error" Error;
     TOO_LARGE = "too-large" Error;

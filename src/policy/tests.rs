@@ -50,12 +50,15 @@ fn a_link_needs_both_ends() {
 }
 
 #[test]
-fn clusters_that_refuse_each_other_are_not_reported() {
+fn clusters_that_refuse_each_other_are_reported_once() {
     let policies = [("a", "{ acceptedClusters: [b] }"), ("c", "{ acceptedClusters: [b] }")];
     let (meshes, report) = narrowed(&three(), &policies);
     let [a, c] = names(&["a", "c"]).try_into().unwrap();
     assert!(!meshes[0].links(&a, &c));
-    assert_eq!(report, "");
+    insta::assert_snapshot!(report, @"
+    notice[refused-link]: mesh `m` links `c` to `a`, and the policies of both sides refuse it, so they exchange no Peers
+      help: if the link is intended, add `c` here and `a` to `acceptedClusters` of `c`; otherwise unlink the clusters with the mesh's `topology`
+    ");
 }
 
 #[test]
