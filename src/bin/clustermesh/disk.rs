@@ -156,22 +156,36 @@ pub(crate) fn kind(file_type: impl Into<EntryType>) -> &'static str {
 }
 
 fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
-    match fs::symlink_metadata(path) {
+    let is_there = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_file() => {
             if metadata.len() == bytes.len() as u64 && holds(&mut File::open(path)?, bytes)? {
                 return Ok(false);
             }
+            true
         }
         Ok(metadata) => bail!("{} exists in its place", kind(metadata.file_type())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => return Err(error.into()),
-    }
+    };
     let folder = folder_of(path);
     fs::create_dir_all(folder)?;
     let mut file = temporary_in(folder)?;
     file.write_all(bytes)?;
+    if is_there {
+        keep_permissions(path, file.path())?;
+    }
     file.persist(path)?;
     Ok(true)
+}
+
+/// Gives a new file the permissions of the one that it replaces.
+fn keep_permissions(old: &Path, new: &Path) -> io::Result<()> {
+    let permissions = fs::metadata(old)?.permissions();
+    // Some file systems have the same permissions for all files, which cannot be changed.
+    if permissions == fs::metadata(new)?.permissions() {
+        return Ok(());
+    }
+    fs::set_permissions(new, permissions)
 }
 
 /// The folder of a file, which has a name even if the path does not contain it.
@@ -338,6 +352,20 @@ mod tests {
         assert!(write_file(&Roots::anywhere(), &path, b"new").unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read_dir(folder.path().join("new")).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "old").unwrap();
+        for mode in [0o600, 0o664] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert!(write_file(&Roots::anywhere(), &path, &mode.to_string().into_bytes()).unwrap());
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        }
     }
 
     #[test]

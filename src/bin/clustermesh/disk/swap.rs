@@ -16,8 +16,8 @@ use tempfile::{Builder, TempDir, TempPath};
 
 use super::tree::{TreeSurvey, WantedFiles, folders};
 use super::{
-    OLD, Roots, TEMPORARY, create, folder_of, is_abandoned, is_temporary, is_there, shown,
-    sweep_all, temporary_in,
+    OLD, Roots, TEMPORARY, create, folder_of, is_abandoned, is_temporary, is_there,
+    keep_permissions, shown, sweep_all, temporary_in,
 };
 use crate::disk;
 
@@ -188,6 +188,7 @@ impl Swap {
                 let (from, to) = (self.staged(path), root.join(path));
                 self.steps.push(if changed.contains(path) {
                     let old = self.back_up(&to)?;
+                    keep_permissions(&to, &from)?;
                     SwapStep::Replace { from, to, old }
                 } else {
                     SwapStep::Make { from, to }
@@ -216,6 +217,7 @@ impl Swap {
             let to = to.clone();
             self.steps.push(if is_there(&Roots::anywhere(), &to)? {
                 let old = self.back_up(&to)?;
+                keep_permissions(&to, &from)?;
                 SwapStep::Replace { from, to, old }
             } else {
                 SwapStep::Make { from, to }
