@@ -130,7 +130,7 @@ pub enum SnapshotError {
     Version(String),
     /// Something else than a snapshot.
     #[error("unsupported kind {}, expected `{KIND}`; create snapshots with `clustermesh snapshot \
-        CLUSTER --from FILE`", Quoted(.0))]
+        --from CLUSTER=FILE`", Quoted(.0))]
     Kind(String),
     /// Nodes as the API server lists them.
     #[error("not a snapshot, but nodes as `kubectl get nodes` prints them")]

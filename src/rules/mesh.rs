@@ -104,7 +104,7 @@ pub fn missing_snapshot(
     let meant = meant.or_else(renamed);
     let old = old.filter(|_| meant.is_some()).map(ToOwned::to_owned);
     let help = format!(
-        "{}run `clustermesh snapshot {cluster}`, or `clustermesh snapshot {cluster} --from FILE` with the output of \
+        "{}run `clustermesh snapshot {cluster}`, or `clustermesh snapshot --from {cluster}=FILE` with the output of \
          `kubectl get nodes -o json`",
         meant.unwrap_or_default()
     );
@@ -132,7 +132,7 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
         return Finding::on_cluster(&INVALID_SNAPSHOT, cluster, NODE_LIST)
             .at(place, "")
             .help(format!(
-                "move it to another folder, then run `clustermesh snapshot {cluster} --from FILE`"
+                "move it to another folder, then run `clustermesh snapshot --from {cluster}=FILE`"
             ))
             .quoting(Quotes::Nothing);
     }
@@ -228,7 +228,7 @@ pub fn stray(
         ),
         Stray::NodeList => (
             NODE_LIST.to_owned(),
-            "move it to another folder, then run `clustermesh snapshot CLUSTER --from FILE`"
+            "move it to another folder, then run `clustermesh snapshot --from CLUSTER=FILE`"
                 .to_owned(),
         ),
     };

@@ -51,7 +51,7 @@ fn nothing_is_hidden_from_a_reviewer() {
 #[test]
 fn says_what_is_wrong() {
     let header = r#""apiVersion":"kilo-clustermesh.io/v1","cluster":"east","kind":"NodeSnapshot""#;
-    insta::assert_snapshot!(error("{}"), @"unsupported kind ``, expected `NodeSnapshot`; create snapshots with `clustermesh snapshot CLUSTER --from FILE`");
+    insta::assert_snapshot!(error("{}"), @"unsupported kind ``, expected `NodeSnapshot`; create snapshots with `clustermesh snapshot --from CLUSTER=FILE`");
     insta::assert_snapshot!(error(r#"{"apiVersion":"kilo-clustermesh.io/v2","kind":"NodeSnapshot","new":1}"#), @"unsupported apiVersion `kilo-clustermesh.io/v2`; this version reads `kilo-clustermesh.io/v1`");
     insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a"}},{{"name":"a"}}]}}"#)), @"duplicate node name `a`");
     insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","labels":{{"x":"1","x":"2"}}}}]}}"#)), @"duplicate key `x` at line 1 column 125");

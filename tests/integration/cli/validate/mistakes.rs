@@ -162,7 +162,7 @@ fn names_the_command_that_makes_a_missing_snapshot() {
        |
     13 |     - name: west
        |             ^^^^ named here
-    help: run `clustermesh snapshot west`, or `clustermesh snapshot west --from FILE` with the output of `kubectl get nodes -o json`
+    help: run `clustermesh snapshot west`, or `clustermesh snapshot --from west=FILE` with the output of `kubectl get nodes -o json`
 
     1 error
     nothing was written
@@ -244,7 +244,7 @@ fn refuses_a_dump_in_the_place_of_a_snapshot() {
     insta::assert_snapshot!(refusal(&folder, 1), @"
     error[invalid-snapshot]: west: this file is not a snapshot, but nodes as `kubectl get nodes -o json` prints them
     --> snapshots/west.json:1:1
-    help: move it to another folder, then run `clustermesh snapshot west --from FILE`
+    help: move it to another folder, then run `clustermesh snapshot --from west=FILE`
 
     1 error
     nothing was written
@@ -289,7 +289,7 @@ fn names_a_file_of_kubectl_beside_the_snapshots() {
     insta::assert_snapshot!(run.stdout, @"
     warning[foreign-snapshot]: this file is not a snapshot, but nodes as `kubectl get nodes -o json` prints them
     --> snapshots/nodes.json:1:1
-    help: move it to another folder, then run `clustermesh snapshot CLUSTER --from FILE`
+    help: move it to another folder, then run `clustermesh snapshot --from CLUSTER=FILE`
     ");
 }
 
