@@ -172,6 +172,11 @@ impl HandshakeWatch {
         Self { settling, same: BTreeMap::new(), absent: BTreeMap::new() }
     }
 
+    /// Returns the longest wait for reports, in seconds: `none reported` needs two reads that are `settling` apart.
+    pub fn limit(&self) -> u64 {
+        self.settling + CHECK_INS
+    }
+
     /// Reads clusters again, and returns the answers about each pair that the meshes link and of which at least one was read
     /// live.
     pub fn read(&mut self, meshes: &[Mesh], clusters: &[ClusterReading]) -> Vec<PairReport> {

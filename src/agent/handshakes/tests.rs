@@ -146,13 +146,22 @@ fn only_check_ins_after_the_last_change_count() {
 }
 
 /// Reads twice, after some seconds, and returns the second answer. The letters are what `n1` reports.
-fn twice(lab: &Lab, seconds: i64, later: &Lab, [first, second]: [&str; 2]) -> String {
-    let mut watch = HandshakeWatch::new(30);
+fn twice(lab: &Lab, seconds: i64, later: &Lab, letters: [&str; 2]) -> String {
+    twice_by(&mut HandshakeWatch::new(30), lab, seconds, later, letters)
+}
+
+fn twice_by(
+    watch: &mut HandshakeWatch,
+    lab: &Lab,
+    seconds: i64,
+    later: &Lab,
+    [first, second]: [&str; 2],
+) -> String {
     let mut read_at = |lab: &Lab, at: i64, letters: &str| {
         let changed_at = Some(NOW - 1000);
         let east = ShownReports { at, changed_at, nodes: &[("n1", 5, letters)] };
         let west = ShownReports { at, changed_at, nodes: &[("w1", 5, ""), ("w2", 5, "")] };
-        read(&mut watch, lab, &[("east", east), ("west", west)]).join("; ")
+        read(watch, lab, &[("east", east), ("west", west)]).join("; ")
     };
     read_at(lab, NOW, first);
     read_at(later, NOW + seconds, second)
@@ -172,6 +181,19 @@ fn none_is_reported_after_two_reads_that_are_far_apart() {
     assert_eq!(twice(&lab, 90, &peers, ["", ""]), early);
     let led = WEST.replace("w1 ", "w2 ");
     assert_eq!(twice(&lab, 90, &pair(EAST, &led), ["", ""]), "east-west: 1 n1-w2 Unknown(Early)");
+}
+
+/// However long Kilo takes: without `--wait`, the answer comes before the reading ends.
+#[test]
+fn none_is_reported_within_the_limit() {
+    let lab = pair(EAST, WEST);
+    for (resync, limit) in [(30, 150), (120, 240)] {
+        let mut watch = HandshakeWatch::new(resync);
+        assert_eq!(watch.limit(), limit);
+        let seconds = i64::try_from(limit).unwrap();
+        let answer = twice_by(&mut watch, &lab, seconds, &lab, ["", ""]);
+        assert_eq!(answer, "east-west: 1 n1-w1 NoneReported");
+    }
 }
 
 #[test]

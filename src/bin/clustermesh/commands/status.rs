@@ -61,7 +61,8 @@ pub(crate) struct StatusArgs {
     /// Wait until the rendered Peers are applied, at most this long, such as 90s
     ///
     /// The last attempt may exceed this time by one `--timeout`. A cluster that refuses the login or a
-    /// request is not read again. With `--tunnels`, it also waits until every tunnel has had a handshake.
+    /// request is not read again. With `--tunnels`, the rest of the time is for handshakes: it also waits
+    /// while a tunnel that should come up has had none, or while a later report can still change an answer.
     #[arg(long, value_name = "DURATION", value_parser = clock::duration)]
     wait: Option<Duration>,
 

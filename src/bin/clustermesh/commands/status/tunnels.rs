@@ -23,9 +23,6 @@ use crate::inputs::Inputs;
 use crate::output::Printer;
 use crate::reach::Contact;
 
-/// The longest wait for reports without `--wait`: the time that they need after a change of Peers, and a minute more.
-const LIMIT: Duration = Duration::from_secs(150);
-
 /// The pause before nodes are listed again. Agents check in every 30 s.
 const PAUSE: Duration = Duration::from_secs(10);
 
@@ -34,8 +31,9 @@ const PAUSE: Duration = Duration::from_secs(10);
 pub(super) struct TunnelOptions {
     /// List the tunnels that have had a handshake, as Kilo's agents report it
     ///
-    /// Reads nodes and Peers again until the reports are up to date, at most 150 s or as long as `--wait`. Exits with 1 if
-    /// a tunnel that should come up has had no handshake. The agents are believed, so this proves nothing; see `verify`.
+    /// Reads nodes and Peers again until the reports are up to date, at most two minutes more than `--resync`, or as long
+    /// as `--wait`. Exits with 1 if a tunnel that should come up has had no handshake. The agents are believed, so this
+    /// proves nothing; see `verify`.
     #[arg(long)]
     tunnels: bool,
 
@@ -78,8 +76,8 @@ impl TunnelReading<'_> {
             return Ok(None);
         }
         let started = if wait.is_some() { self.started } else { Instant::now() };
-        let limit = wait.unwrap_or(LIMIT);
         let mut watch = HandshakeWatch::new(options.resync.as_secs());
+        let limit = wait.unwrap_or(Duration::from_secs(watch.limit()));
         let entries = in_order_of_rank(&self.inputs.meshes);
         let mut answered: BTreeMap<ClusterName, LiveTunnels> = BTreeMap::new();
         let mut last_line = String::new();
