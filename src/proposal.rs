@@ -17,7 +17,7 @@ use externals::Externals;
 pub use endpoints::EndpointAdvice;
 pub use existing::ExistingMesh;
 pub use externals::HandMadePeer;
-pub use insertion::{InsertionObstacle, insert};
+pub use insertion::{InsertionObstacle, insert, pasteable};
 pub use obstacle::{Obstacle, RangePurpose, RangeUse};
 pub use ranges::{AgreedRange, RangeProblem, WireguardRange, pod_ranges};
 

@@ -50,7 +50,12 @@ pub fn insert(
         return Err(InsertionObstacle::Aliases);
     }
     let text = &*source.text;
-    let point = point(text, old)?;
+    let clusters = clusters(old).ok_or(InsertionObstacle::Layout)?;
+    let is_last_flow = clusters.items.last().is_some_and(|it| is_flow(text, it));
+    if is_flow(text, clusters.list) || is_last_flow {
+        return Err(InsertionObstacle::FlowStyle);
+    }
+    let point = point(text, &clusters).ok_or(InsertionObstacle::Layout)?;
     let (before, after) = text.split_at_checked(point.offset).ok_or(InsertionObstacle::Layout)?;
     let end = if before.ends_with("\r\n") || !before.ends_with('\n') && text.contains("\r\n") {
         "\r\n"
@@ -62,17 +67,11 @@ pub fn insert(
         new.push_str(end);
     }
     for line in entries.lines() {
-        let line = line.strip_prefix("    ").unwrap_or(line);
-        if line.starts_with('-') && point.is_separated {
+        let line = point.indented(line);
+        if line.trim_start().starts_with('-') && point.is_separated {
             new.push_str(end);
         }
-        let indented = match line.strip_prefix("- ") {
-            Some(field) => {
-                format!("{}-{}{field}", " ".repeat(point.indent), " ".repeat(point.step - 1))
-            }
-            None => format!("{}{}", " ".repeat(point.indent + point.step), line.trim_start()),
-        };
-        new.push_str(&indented);
+        new.push_str(&line);
         new.push_str(end);
     }
     new.push_str(after);
@@ -83,29 +82,81 @@ pub fn insert(
     }
 }
 
-/// Finds where the last entry ends.
-fn point(text: &str, document: &TreeNode) -> Result<InsertionPoint, InsertionObstacle> {
-    let clusters = document.get("spec").and_then(|it| it.get("clusters"));
-    let clusters = clusters.ok_or(InsertionObstacle::Layout)?;
-    let TreeValue::Sequence(items) = &clusters.value else {
-        return Err(InsertionObstacle::Layout);
+/// Returns entries as a person can paste them after the last one: with its indentation, or in the style of a list in
+/// brackets. They are written as for [`insert`].
+pub fn pasteable(source: &Source, document: usize, entries: &str) -> String {
+    let text = &*source.text;
+    let Some(clusters) = source.documents.get(document).and_then(clusters) else {
+        return entries.to_owned();
     };
-    let last = items.last().ok_or(InsertionObstacle::Layout)?;
-    if is_flow(text, clusters) || is_flow(text, last) {
-        return Err(InsertionObstacle::FlowStyle);
+    if is_flow(text, clusters.list) {
+        return in_braces(entries).unwrap_or_else(|| entries.to_owned());
     }
+    match point(text, &clusters) {
+        Some(point) => entries.lines().map(|line| point.indented(line) + "\n").collect(),
+        None => entries.to_owned(),
+    }
+}
+
+/// Returns entries in braces, a line each and without comments.
+fn in_braces(entries: &str) -> Option<String> {
+    let source = Source::parse("entries", entries).ok()?;
+    let TreeValue::Sequence(items) = &source.documents.first()?.value else {
+        return None;
+    };
+    let written = |span: &Range<usize>| Some(source.text.get(span.clone())?.trim().to_owned());
+    let entry = |item: &TreeNode| {
+        let TreeValue::Mapping(fields) = &item.value else {
+            return None;
+        };
+        let fields = fields.iter();
+        let fields = fields
+            .map(|it| Some(format!("{}: {}", written(&it.key.span)?, written(&it.value.span)?)));
+        Some(format!("    {{ {} }}", fields.collect::<Option<Vec<_>>>()?.join(", ")))
+    };
+    let entries: Vec<String> = items.iter().map(entry).collect::<Option<_>>()?;
+    Some(entries.join(",\n") + "\n")
+}
+
+/// The list `spec.clusters`.
+struct ClusterList<'t> {
+    list: &'t TreeNode,
+    items: &'t [TreeNode],
+}
+
+fn clusters(document: &TreeNode) -> Option<ClusterList<'_>> {
+    let list = document.get("spec")?.get("clusters")?;
+    match &list.value {
+        TreeValue::Sequence(items) => Some(ClusterList { list, items }),
+        _ => None,
+    }
+}
+
+impl InsertionPoint {
+    /// Returns a line of entries with the indentation of the others.
+    fn indented(&self, line: &str) -> String {
+        let line = line.strip_prefix("    ").unwrap_or(line);
+        match line.strip_prefix("- ") {
+            Some(field) => {
+                format!("{}-{}{field}", " ".repeat(self.indent), " ".repeat(self.step - 1))
+            }
+            None => format!("{}{}", " ".repeat(self.indent + self.step), line.trim_start()),
+        }
+    }
+}
+
+/// Finds where the last entry ends.
+fn point(text: &str, clusters: &ClusterList) -> Option<InsertionPoint> {
+    let last = clusters.items.last()?;
     let start = line_start(text, last.span.start);
-    let head = text.get(start..last.span.start).ok_or(InsertionObstacle::Layout)?;
+    let head = text.get(start..last.span.start)?;
     let indent = head.len() - head.trim_start_matches(' ').len();
     let is_head = head.trim() == "-" && head.bytes().all(|it| matches!(it, b' ' | b'-'));
-    if !is_head {
-        return Err(InsertionObstacle::Layout);
-    }
-    Ok(InsertionPoint {
+    is_head.then(|| InsertionPoint {
         offset: after_comments(text, line_end(text, end(text, last)), indent),
         indent,
         step: head.len() - indent,
-        is_separated: 1 < items.len() && is_separated(text, start),
+        is_separated: 1 < clusters.items.len() && is_separated(text, start),
     })
 }
 
@@ -150,8 +201,13 @@ fn is_separated(text: &str, start: usize) -> bool {
 }
 
 fn is_flow(text: &str, node: &TreeNode) -> bool {
-    let is_list = !matches!(node.value, TreeValue::Scalar(_));
-    is_list && text.get(node.span.start..).is_some_and(|it| it.starts_with(['[', '{']))
+    // A list without brackets begins where its first item does.
+    let bracket = match node.value {
+        TreeValue::Scalar(_) => return false,
+        TreeValue::Sequence(_) => '[',
+        TreeValue::Mapping(_) => '{',
+    };
+    text.get(node.span.start..).is_some_and(|it| it.starts_with(bracket))
 }
 
 fn has_alias(node: &TreeNode) -> bool {

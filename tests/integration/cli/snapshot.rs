@@ -503,3 +503,33 @@ fn several_dumps_are_named_as_for_init() {
     let one = folder.run(&["snapshot", "east", "--from=east.json", "--check"]);
     assert_eq!(one.code, 0, "{}{}", one.stdout, one.stderr);
 }
+
+/// Names and files are checked before anything is written.
+#[test]
+fn a_mistake_in_one_dump_writes_nothing() {
+    let folder = Folder::mesh();
+    let dump = |nodes: &[u8]| {
+        let items: Vec<Value> = nodes.iter().map(|it| api_node(1, *it)).collect();
+        json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string()
+    };
+    folder.write("east.json", dump(&[1, 2, 3]));
+    folder.write("none.json", "{}");
+    let failure = |arguments: &[&str]| {
+        folder
+            .refusal(2, |it| it.run(&[&["snapshot", "--from=east=east.json"], arguments].concat()))
+    };
+    let failures = [
+        failure(&["--from=wset=east.json"]),
+        failure(&["--from=unlike=none.json"]),
+        failure(&["--from=west=none.json"]),
+        failure(&["--from=west=absent.json"]),
+        folder.refusal(2, |it| it.run(&["snapshot", "esat", "--from=east.json"])),
+    ];
+    insta::assert_snapshot!(failures.concat(), @"
+    error: --from: `wset` is not a cluster of any mesh; did you mean `west`?
+    error: --from: `unlike` is not a cluster of any mesh; `clustermesh init --from` adds a cluster
+    error: `none.json` is not a usable node list: expected a NodeList, a List of Nodes or a Node, as printed by `kubectl get nodes -o json`, found an object without a kind
+    error: cannot read `absent.json`: No such file or directory (os error 2)
+    error: --from: `esat` is not a cluster of any mesh; did you mean `east`?
+    ");
+}

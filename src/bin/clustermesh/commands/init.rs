@@ -15,7 +15,7 @@ use self::addition::Proposed;
 use self::clusters::{ClusterOptions, ProposedMesh};
 use self::home::Home;
 use self::mesh_addition::MeshAddition;
-use self::next_steps::{next, next_for_added};
+use self::next_steps::next;
 use self::program_source::ProgramSource;
 use self::starter_files::{MESH, StarterFile};
 use crate::checked_plan::{self, OutputCheck};
@@ -40,8 +40,8 @@ mod starter_files;
 ///
 /// Creates a commented config and mesh and, on request, the files for Flux or Argo CD, CI jobs and
 /// pre-commit hooks. With `--context` or `--from` it takes snapshots of your clusters and proposes the mesh,
-/// with a reason for every line. A mesh that exists gets the entries of new clusters. No other file that
-/// exists is changed. Prints the next steps.
+/// with a reason for every line. A mesh that exists gets the entries of new clusters. Their older
+/// snapshots are replaced, and no other file is changed. Prints the next steps.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct InitArgs {
@@ -74,9 +74,8 @@ Examples:
   clustermesh init --context east --context west=admin@west.example.com
   clustermesh init --from east=east.json --from west=west.json
   clustermesh init --context north            add a cluster to the mesh
-  clustermesh init --secrets-from hub         take over the meshes of the ClusterMesh operator
-  clustermesh init --gitops flux --ci github --pre-commit
-  clustermesh -C mesh init --gitops argocd";
+  clustermesh init --secrets-from hub         take over the operator's meshes
+  clustermesh init --gitops flux --ci github --pre-commit";
 
 #[cfg(not(feature = "snapshot"))]
 const EXAMPLES: &str = "\
@@ -157,11 +156,7 @@ pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -
         }
         None => KeptNodes::default(),
     };
-    let steps = match proposed.as_ref().and_then(|it| Some((it, it.addition.as_ref()?))) {
-        Some((proposed, addition)) => next_for_added(proposed, addition, &kept, &written.first)?,
-        None => next(args, &kept, proposed.as_ref(), &written.first)?,
-    };
-    printer.result(&steps)?;
+    printer.result(&next(args, &kept, proposed.as_ref(), &written.first)?)?;
     Ok(written.outcome)
 }
 

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use anyhow::{anyhow, bail};
 use clap::ValueHint;
 use clustermesh::diagnostic::{Quoted, Severity, escaped};
+use clustermesh::document::nearest;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::{Finding, Purpose};
@@ -18,6 +19,7 @@ use clustermesh::snapshot::{Snapshot, SnapshotError};
 use clustermesh::text;
 
 use self::keep::Keeper;
+use self::kept::KeptSnapshot;
 use crate::disk::Roots;
 use crate::failure::CommandResult;
 use crate::files::ShownFiles;
@@ -204,11 +206,35 @@ pub(crate) fn run(
     }
     let files = settings.mesh_files_if_any()?;
     let Clusters { meshes, sources, problems } = input_file::clusters(&files, settings.ceilings)?;
+    if problems.is_empty() {
+        args.check_dumps(&meshes)?;
+    }
     // They stop a render, but nodes can be listed.
     printer.findings(&ShownFiles::new(sources), &problems);
     let outcome = args.handling.fail_on.threshold().outcome(&as_warnings(problems));
     let kept = keep(args, &settings, &meshes, printer)?;
     Ok(outcome.max(kept))
+}
+
+impl SnapshotArgs {
+    /// Fails if a file is for a cluster that these meshes do not have: its name is a mistake.
+    fn check_dumps(&self, meshes: &[Mesh]) -> anyhow::Result<()> {
+        if self.from.is_empty() || meshes.is_empty() {
+            return Ok(());
+        }
+        let entries = meshes.iter().flat_map(|it| &it.entries).map(|it| &it.name);
+        let known: BTreeSet<&ClusterName> = entries.collect();
+        let dumps = dumps(self)?;
+        let Some(unknown) = dumps.iter().find(|it| !known.contains(&it.cluster)) else {
+            return Ok(());
+        };
+        let nearest = nearest(unknown.cluster.as_str(), known.iter().map(|it| it.as_str()));
+        let help = match nearest {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "`clustermesh init --from` adds a cluster".to_owned(),
+        };
+        bail!("--from: `{}` is not a cluster of any mesh; {help}", unknown.cluster)
+    }
 }
 
 /// Returns findings as no more severe than warnings.
@@ -236,16 +262,22 @@ fn keep(
     let clusters: BTreeSet<&ClusterName> = dumps.iter().map(|it| &it.cluster).collect();
     check_named(args, &clusters)?;
     let keeper = Keeper::new(&args.handling, settings, meshes);
+    // All files are read before the first snapshot is written.
+    let kept: Vec<KeptSnapshot> = if args.handling.services {
+        let read = dumps.iter().map(|it| {
+            let names = services::named(meshes, &it.cluster)?;
+            Ok((&it.cluster, services::read_dump(&it.path, &names)?))
+        });
+        let read = read.collect::<anyhow::Result<Vec<_>>>()?.into_iter();
+        read.map(|(cluster, found)| keeper.keep_services(cluster, found)).collect()
+    } else {
+        let read = dumps.iter().map(|it| read_nodes(it, settings));
+        let read = read.collect::<anyhow::Result<Vec<_>>>()?.into_iter();
+        let kept = read.map(|(it, _)| keeper.keep(&it.cluster, it.listing, None));
+        kept.collect::<Result<_, _>>()?
+    };
     let mut outcome = Outcome::Clean;
-    for ClusterDump { cluster, path } in &dumps {
-        let kept = if args.handling.services {
-            let names = services::named(meshes, cluster)?;
-            keeper.keep_services(cluster, services::read_dump(path, &names)?)
-        } else {
-            keeper
-                .keep(cluster, read_dump(path)?, None)
-                .map_err(|error| no_snapshot(&dump_name(path), &error))?
-        };
+    for kept in kept {
         outcome = outcome.max(keeper.report(kept, printer)?);
     }
     let outcome = outcome.max(keeper.report_twins(&clusters, printer));
@@ -288,9 +320,17 @@ fn dumps(args: &SnapshotArgs) -> anyhow::Result<Vec<ClusterDump>> {
     }
 }
 
-/// Reads the nodes of a dump.
-pub(crate) fn read_dump(dump: &Path) -> anyhow::Result<Listing> {
-    read_list(dump, NODE_LIST, dump::listing)
+/// Reads the nodes of a dump, which make this snapshot.
+pub(crate) fn read_nodes(
+    dump: &ClusterDump,
+    settings: &Settings,
+) -> anyhow::Result<(ListedNodes, Snapshot)> {
+    let ClusterDump { cluster, path } = dump;
+    let listing = read_list(path, NODE_LIST, dump::listing)?;
+    let nodes = ListedNodes { cluster: cluster.clone(), listing, now: None };
+    let snapshot = nodes.snapshot(settings);
+    let snapshot = snapshot.map_err(|error| unusable(&dump_name(path), NODE_LIST, &error))?;
+    Ok((nodes, snapshot))
 }
 
 /// Reads what a dump should be.
@@ -308,37 +348,29 @@ fn read_list<T>(
 }
 
 /// Returns the name of a dump in messages.
-pub(crate) fn dump_name(dump: &Path) -> String {
+fn dump_name(dump: &Path) -> String {
     match dump.to_str() {
         Some("-") => "the standard input".to_owned(),
         _ => format!("`{}`", input_file::name(dump)),
     }
 }
 
-/// Writes the first snapshots of clusters; one that exists is kept.
+/// Writes the first snapshots of clusters for a mesh.
 pub(crate) fn write_first(
     nodes: Vec<ListedNodes>,
     settings: &Settings,
     meshes: &[Mesh],
     printer: &mut Printer,
 ) -> anyhow::Result<Outcome> {
-    let handling = Handling {
-        // There is nothing to lose yet.
-        accept: nodes.iter().map(|it| it.cluster.clone()).collect(),
-        ..Handling::default()
-    };
-    let keeper = Keeper::new(&handling, settings, meshes);
+    let clusters: Vec<ClusterName> = nodes.iter().map(|it| it.cluster.clone()).collect();
+    let handling = Handling::default();
+    let keeper = Keeper::new(&handling, settings, meshes).for_new_clusters();
     let mut outcome = Outcome::Clean;
     for ListedNodes { cluster, listing, now } in nodes {
-        if let Some(file) = keeper.file(&cluster) {
-            printer.line(&format!("kept existing {file}"));
-            continue;
-        }
         let kept = keeper.keep(&cluster, listing, now)?;
         outcome = outcome.max(keeper.report(kept, printer)?);
     }
-    let clusters = handling.accept.iter().collect();
-    Ok(outcome.max(keeper.report_twins(&clusters, printer)))
+    Ok(outcome.max(keeper.report_twins(&clusters.iter().collect(), printer)))
 }
 
 /// Reports the findings about the config, and its expired entries.
@@ -354,10 +386,6 @@ fn report_config(
     let findings = levels.apply(findings, today, purpose);
     printer.findings(&ShownFiles::new(source.iter().cloned().collect()), &findings);
     args.handling.fail_on.threshold().outcome(&findings)
-}
-
-pub(crate) fn no_snapshot(name: &str, error: &impl Display) -> anyhow::Error {
-    unusable(name, NODE_LIST, error)
 }
 
 fn unusable(name: &str, expected: &str, error: &impl Display) -> anyhow::Error {

@@ -132,14 +132,8 @@ fn of_several_meshes_one_is_named() {
     let other = folder.read("mesh.yaml").replace("prod", "test").replace(": 10.", ": 172.");
     let other = other.replace("[10.", "[172.2").replace("- name: ", "- name: t-");
     folder.write("mesh.yaml", folder.read("mesh.yaml") + "---\n" + &other);
-    let before = folder.touches(".");
-    let run = folder.run(&SOUTH);
-    assert_contains(
-        &run.stderr,
-        "error: nothing was changed: there are several meshes, and `--name` names none of them: `prod`, `test`.",
-    );
-    assert_contains(&run.stdout, "    - name: south\n");
-    assert_eq!((run.code, folder.touches(".")), (1, before));
+    let stderr = folder.refusal(2, |it| it.run(&SOUTH));
+    insta::assert_snapshot!(stderr, @"error: there are several meshes, `prod`, `test`: name the one that gets the clusters, such as `--name prod`");
     let stderr = folder.refusal(2, |it| it.run(&[&SOUTH[..], &["--name=none"]].concat()));
     insta::assert_snapshot!(stderr, @"error: --name: `none` is not a mesh of this repository, which has `prod`, `test`");
     let run = folder.run(&[&SOUTH[..], &["--name=test"]].concat());
@@ -166,19 +160,24 @@ fn an_unusual_file_is_not_changed() {
             "{head}  clusters:\n    - {east}\n    -\n      name: west\n      podCIDRs: [10.3.0.0/16]\n      wireguardCIDR: 10.103.0.0/24\n"
         ),
     ];
-    let reasons = cases.map(|text| {
+    let cases = cases.map(|text| {
         let folder = with_mesh(&text);
         let before = folder.touches(".");
         let run = folder.run(&SOUTH);
-        assert_contains(&run.stdout, "    - name: south\n");
         assert_eq!((run.code, folder.touches(".")), (1, before), "{text}");
-        run.stderr
+        (run.stdout, run.stderr)
     });
+    let reasons = cases.each_ref().map(|it| it.1.as_str());
+    let [flow, braces, aliases, layout] = cases.each_ref().map(|it| it.0.as_str());
+    insta::assert_snapshot!(flow, @"    { name: south, state: Joining, podCIDRs: [10.4.0.0/16], wireguardCIDR: 10.104.0.0/24, granularity: Full }");
+    for entry in [braces, aliases, layout] {
+        assert_contains(entry, "    - name: south\n");
+    }
     insta::assert_snapshot!(reasons.join(""), @"
-    error: nothing was changed: `spec.clusters` is written in flow style. Add the entry above at the end of `spec.clusters` (mesh.yaml:5), and then run `clustermesh snapshot south`
-    error: nothing was changed: `spec.clusters` is written in flow style. Add the entry above at the end of `spec.clusters` (mesh.yaml:5), and then run `clustermesh snapshot south`
-    error: nothing was changed: the mesh uses YAML aliases. Add the entry above at the end of `spec.clusters` (mesh.yaml:6), and then run `clustermesh snapshot south`
-    error: nothing was changed: the layout of `spec.clusters` is unusual. Add the entry above at the end of `spec.clusters` (mesh.yaml:5), and then run `clustermesh snapshot south`
+    error: nothing was changed: `spec.clusters` is written in flow style. Add the entry above at the end of `spec.clusters` (mesh.yaml:5), and then run `clustermesh snapshot --from south=south.json`
+    error: nothing was changed: `spec.clusters` is written in flow style. Add the entry above at the end of `spec.clusters` (mesh.yaml:5), and then run `clustermesh snapshot --from south=south.json`
+    error: nothing was changed: the mesh uses YAML aliases. Add the entry above at the end of `spec.clusters` (mesh.yaml:6), and then run `clustermesh snapshot --from south=south.json`
+    error: nothing was changed: the layout of `spec.clusters` is unusual. Add the entry above at the end of `spec.clusters` (mesh.yaml:5), and then run `clustermesh snapshot --from south=south.json`
     ");
 }
 
@@ -196,8 +195,8 @@ fn links_and_read_only_files_are_not_changed() {
     assert_eq!((link.code, folder.touches(".")), (1, before));
     assert_contains(&link.stdout, "    - name: south\n");
     insta::assert_snapshot!(read_only.stderr + &link.stderr, @"
-    error: nothing was changed: `mesh.yaml` is read-only. Add the entry above at the end of `spec.clusters` (mesh.yaml:6), and then run `clustermesh snapshot south`
-    error: nothing was changed: `mesh.yaml` is a symbolic link. Add the entry above at the end of `spec.clusters` (mesh.yaml:6), and then run `clustermesh snapshot south`
+    error: nothing was changed: `mesh.yaml` is read-only. Add the entry above at the end of `spec.clusters` (mesh.yaml:6), and then run `clustermesh snapshot --from south=south.json`
+    error: nothing was changed: `mesh.yaml` is a symbolic link. Add the entry above at the end of `spec.clusters` (mesh.yaml:6), and then run `clustermesh snapshot --from south=south.json`
     ");
 }
 
@@ -244,7 +243,7 @@ fn what_cannot_be_added_is_reported() {
 
     1 error
 
-    2: error: `east` is already a cluster of the mesh `prod`; `clustermesh snapshot east` saves its nodes again
+    2: error: `east` is already a cluster of the mesh `prod`; `clustermesh snapshot --from east=south.json` saves its nodes again
 
     2: error: --peers works only for a new mesh, and there is one already; move its file away
 
@@ -303,4 +302,127 @@ fn tools_deliver_the_new_cluster_too() {
         assert_eq!(render.code, 0, "{}", render.stderr);
         assert!(folder.path(file).exists());
     }
+}
+
+/// What is printed can be pasted: in the style and with the indentation of the list.
+#[test]
+fn the_printed_entry_can_be_pasted() {
+    let head =
+        "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: { name: prod }\nspec:\n";
+    let east = "{ name: east, podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24 }";
+    let west = "{ name: west, podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.103.0.0/24 }";
+    let flow = format!("{head}  clusters: [{east}, {west}");
+    let block = format!("{head}  clusters:\n  - {east}\n  - {west}\n");
+    for (text, between, end) in [(&flow, ",\n", "]\n"), (&block, "", "")] {
+        let folder = with_mesh(&format!("{text}{end}"));
+        let run = folder.run(&SOUTH);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        folder.write("mesh.yaml", format!("{text}{between}{}{end}", run.stdout));
+        let run = folder.run(&["snapshot", "--from=south=south.json"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let run = folder.run(&["validate", "--fail-on", "warning"]);
+        assert_eq!(run.code, 0, "{}", run.stdout);
+        assert_contains(&run.stderr, "3 clusters, 7 nodes");
+    }
+}
+
+/// The entry and the snapshot are from the same nodes.
+#[test]
+fn an_older_snapshot_is_replaced() {
+    let folder = folder();
+    let mut old = dump(5);
+    old["items"][0]["metadata"]["annotations"]["kilo.squat.ai/granularity"] = json!("location");
+    folder.write("old.json", old.to_string());
+    folder.write("mesh.yaml", folder.read("mesh.yaml").replace("name: north", "name: south"));
+    assert_eq!(folder.run(&["snapshot", "--from=south=old.json"]).code, 0);
+    folder.write("mesh.yaml", folder.read("mesh.yaml").replace("name: south", "name: north"));
+    let run = folder.run(&SOUTH);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_contains(&folder.read("mesh.yaml"), "podCIDRs: [10.4.0.0/16]");
+    let snapshot = folder.read("snapshots/south.json");
+    assert!(snapshot.contains("10.4.1.0/24") && !snapshot.contains("10.5.1.0/24"), "{snapshot}");
+    assert_contains(&run.stderr, "No problems found (4 clusters, 9 nodes, 12 Peers).\n");
+    // Another file stays.
+    let folder = self::folder();
+    folder.write("snapshots/south.json", "{\"mine\": 1}");
+    let before = folder.touches(".");
+    let run = folder.run(&SOUTH);
+    assert_contains(&run.stderr, "error[unreadable-snapshot]");
+    assert_contains(&run.stderr, "help: restore the committed file or move it away");
+    assert_eq!((run.code, folder.touches(".")), (1, before));
+}
+
+#[test]
+fn the_mode_of_the_file_is_kept() {
+    let folder = folder();
+    let mode = |path: &str| fs::metadata(folder.path(path)).unwrap().permissions().mode() & 0o777;
+    let set = |path: &str| {
+        fs::set_permissions(folder.path(path), fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    let files = ["snapshots/east.json", "rendered/east/prod--west.yaml"];
+    files.into_iter().chain(["mesh.yaml"]).for_each(set);
+    assert_eq!(folder.run(&SOUTH).code, 0);
+    assert_eq!(mode("mesh.yaml"), 0o600);
+    folder.edit("mesh.yaml", "      state: Joining\n", "");
+    let mut west = dump(3);
+    west["items"].as_array_mut().unwrap().pop();
+    folder.write("west.json", west.to_string());
+    folder.write("east.json", dump(1).to_string());
+    for command in
+        [&["snapshot", "--from=east=east.json", "--from=west=west.json"][..], &["render"]]
+    {
+        let run = folder.run(command);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+    assert_eq!(files.map(mode), [0o600; 2]);
+}
+
+/// Other flags of the same run have their steps too.
+#[test]
+fn the_steps_of_all_flags_are_printed() {
+    let folder = folder();
+    let flags = ["--gitops=flux", "--ci=github", "--pre-commit"];
+    let run = folder.run(&[&SOUTH[..], &flags].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    insta::assert_snapshot!(run.stdout, @"
+    Next steps:
+    1. Check every line of south in mesh.yaml, and add the Service range if other clusters should
+       reach the Services.
+    2. Set the repository in flux/gitrepository.yaml. If Flux does not install Kilo, remove `dependsOn`
+       from templates/flux-kustomization.yaml.j2; otherwise set its name there.
+    3. Write the repository and a commit of clustermesh at the top of the CI jobs, which build it; or
+       remove the jobs and run `init` again with --program-source.
+    4. Create the GitHub App and the kubeconfig that the first lines of
+       .github/workflows/clustermesh-refresh.yml describe.
+    5. Add to CODEOWNERS, with the reviewers of your network as @OWNERS, and require their approval
+       (docs/how-to/ci.md of clustermesh):
+       /mesh.yaml @OWNERS
+       /meshes/ @OWNERS
+       /clustermesh.yaml @OWNERS
+       /expectations.yaml @OWNERS
+       /policies/ @OWNERS
+       /guards/ @OWNERS
+       /snapshots/ @OWNERS
+       /.github/ @OWNERS
+       /CODEOWNERS @OWNERS
+    6. Enable the hooks: `pre-commit install`.
+    7. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`. Commit
+       everything, and push. No cluster gets Peers of south yet.
+    8. In each cluster, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
+       and apply flux/gitrepository.yaml and flux/CLUSTER.yaml.
+    9. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render` and
+       `clustermesh verify` again. With this commit, all clusters get the Peers.
+    ");
+    let mut idle = dump(4);
+    for node in idle["items"].as_array_mut().unwrap() {
+        node["metadata"]["annotations"] = json!({});
+    }
+    let folder = self::folder();
+    folder.write("south.json", idle.to_string());
+    let run = folder.run(&SOUTH);
+    assert_contains(
+        &run.stdout,
+        "and then dump its nodes again and run `clustermesh snapshot --from south=south.json`.",
+    );
 }

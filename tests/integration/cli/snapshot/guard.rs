@@ -305,16 +305,9 @@ fn a_wrong_mesh_judges_nothing() {
 fn a_slip_in_the_name_of_a_cluster_is_reported() {
     let folder = eight();
     let dump = json!({ "kind": "NodeList", "items": nodes() }).to_string();
-    let run = folder.run_with_input(&["snapshot", "eest", "--from", "-"], &dump);
-    assert_eq!(run.code, 0, "{}", run.stderr);
-    insta::assert_snapshot!(run.stderr, @"
-    snapshots/eest.json: 8 nodes, written
-    warning[unnamed-cluster]: eest: is in no mesh, so its nodes cannot be checked
-    help: did you mean `east`?
-
-    warning[twin-cluster]: eest: node `n1` is also a node of `east`
-    help: check the contexts or files of `eest` and `east`: both probably show the nodes of the same cluster
-    ");
+    let stderr =
+        folder.refusal(2, |it| it.run_with_input(&["snapshot", "eest", "--from", "-"], &dump));
+    insta::assert_snapshot!(stderr, @"error: --from: `eest` is not a cluster of any mesh; did you mean `east`?");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! One more cluster: its entry is added to the mesh that is there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use anyhow::{anyhow, bail};
 use clustermesh::diagnostic::{Quoted, Severity, escaped};
@@ -14,7 +14,7 @@ use clustermesh::rules;
 use clustermesh::snapshot::Snapshot;
 use clustermesh::text;
 
-use super::clusters::{ClusterOptions, ProposedMesh, ReadCluster};
+use super::clusters::{ClusterOptions, ProposedMesh};
 use super::mesh_addition::{MeshAddition, UnplacedEntries};
 use super::starter_files::EXAMPLE_MESH;
 use crate::Outcome;
@@ -56,29 +56,27 @@ impl ClusterOptions {
         let read = self.read(settings)?;
         let snapshots: Vec<Snapshot> = read.iter().map(|it| it.snapshot.clone()).collect();
         repository.refuse_twins(&snapshots)?;
-        let known = repository.inputs.snapshots.iter();
-        let known: BTreeMap<ClusterName, &Snapshot> =
-            known.map(|(name, file)| (name.clone(), &*file.snapshot)).collect();
         let (_, source) =
             repository.source(chosen).ok_or_else(|| anyhow!("its file is unknown"))?;
-        let existing = ExistingMesh::new(chosen, source, &repository.meshes, &known);
+        let existing = repository.existing(chosen, source);
         let proposal = Proposal::added(chosen.name.clone(), &snapshots, existing);
         let proposal = proposal.map_err(|obstacles| {
             let findings = rules::proposal::obstacles(&obstacles, &[]);
             CommandFailure::without_files(findings, Outcome::Findings)
         })?;
         let entries = proposal.to_entries();
-        match repository.inserted(chosen, &entries, self.mesh_name().is_some()) {
+        match repository.inserted(chosen, &entries) {
             Ok(yaml) => {
                 let addition = repository.addition(chosen, &yaml, &snapshots)?;
                 let mut mesh = ProposedMesh::new(yaml, read);
                 mesh.subnets = proposal.subnets().map(|(name, it)| (name.clone(), it)).collect();
-                mesh.contexts = self.other_contexts();
+                self.add_to(&mut mesh);
                 mesh.addition = Some(addition);
                 Ok(Proposed::Mesh(Box::new(mesh)))
             }
             Err(reason) => {
-                let message = repository.unplaced(chosen, &reason, &read);
+                let message = repository.unplaced(chosen, &reason, &self.snapshot_commands());
+                let entries = proposal::pasteable(source, chosen.place.document, &entries);
                 Ok(Proposed::Entries(UnplacedEntries { entries, message }))
             }
         }
@@ -89,8 +87,9 @@ impl ClusterOptions {
         for name in self.names() {
             let mut meshes = meshes.iter();
             if let Some(mesh) = meshes.find(|it| it.entry(name).is_some()) {
+                let command = self.snapshot_command(name);
                 bail!(
-                    "`{name}` is already a cluster of the mesh `{}`; `clustermesh snapshot {name}` saves its nodes again",
+                    "`{name}` is already a cluster of the mesh `{}`; `{command}` saves its nodes again",
                     mesh.name
                 );
             }
@@ -100,6 +99,13 @@ impl ClusterOptions {
 }
 
 impl MeshRepository {
+    /// Returns everything with which new ranges are compared.
+    fn existing(&self, mesh: &Mesh, source: &Source) -> ExistingMesh {
+        let known = self.inputs.snapshots.iter();
+        let known = known.map(|(name, file)| (name.clone(), &*file.snapshot)).collect();
+        ExistingMesh::new(mesh, source, &self.meshes, &known)
+    }
+
     fn read(options: &FileOptions, settings: &Settings) -> CommandResult<Self> {
         let files = settings.mesh_files()?;
         let sources = files.iter().map(|it| input_file::source(it, MESH_LIMIT));
@@ -133,10 +139,18 @@ impl MeshRepository {
                     )
                 })
             }
-            None => self.meshes.first().ok_or_else(|| {
-                let files = text::quoted(self.sources.iter().map(|it| &it.name));
-                anyhow!("{files} has no ClusterMesh; remove the file, and `init` proposes a mesh")
-            }),
+            None => match self.meshes.as_slice() {
+                [mesh] => Ok(mesh),
+                [] => {
+                    let files = text::quoted(self.sources.iter().map(|it| &it.name));
+                    bail!("{files} has no ClusterMesh; remove the file, and `init` proposes a mesh")
+                }
+                [first, ..] => bail!(
+                    "there are several meshes, {}: name the one that gets the clusters, such as `--name {}`",
+                    names(),
+                    first.name
+                ),
+            },
         }
     }
 
@@ -162,13 +176,7 @@ impl MeshRepository {
     }
 
     /// Returns the text of the mesh's file with the entries, or the reason why it stays as it is.
-    fn inserted(&self, mesh: &Mesh, entries: &str, is_named: bool) -> Result<String, String> {
-        if 1 < self.meshes.len() && !is_named {
-            let names = text::quoted(self.meshes.iter().map(|it| &it.name));
-            return Err(format!(
-                "there are several meshes, and `--name` names none of them: {names}"
-            ));
-        }
+    fn inserted(&self, mesh: &Mesh, entries: &str) -> Result<String, String> {
         let (file, source) = self.source(mesh).ok_or("its file is unknown")?;
         if let Some(reason) = disk::kept_reason(&file.path) {
             return Err(format!("`{}` is {reason}", source.name));
@@ -202,9 +210,7 @@ impl MeshRepository {
     }
 
     /// Describes why the entries were not added, and where they belong.
-    fn unplaced(&self, mesh: &Mesh, reason: &str, read: &[ReadCluster]) -> String {
-        let clusters = read.iter().map(|it| it.nodes.cluster.as_str());
-        let clusters = clusters.collect::<Vec<_>>().join(" ");
+    fn unplaced(&self, mesh: &Mesh, reason: &str, snapshots: &str) -> String {
         let reason = escaped(reason, 400);
         let place = mesh.place.key("spec").key("clusters").named();
         let line = self
@@ -213,7 +219,7 @@ impl MeshRepository {
         let line = line.map_or_else(String::new, |it| format!(":{it}"));
         format!(
             "nothing was changed: {reason}. Add the entry above at the end of `spec.clusters` ({}{line}), and then run \
-             `clustermesh snapshot {clusters}`",
+             {snapshots}",
             mesh.place.source
         )
     }

@@ -1,23 +1,22 @@
 //! Clusters of which the nodes are known: `init` proposes their mesh.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 #[cfg(feature = "snapshot")]
 use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
-use clustermesh::diagnostic::Quoted;
+use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::guard::NodeUids;
 use clustermesh::name::{ClusterName, MeshName};
 use clustermesh::net::Cidr;
 use clustermesh::proposal::{HandMadePeer, Proposal};
 use clustermesh::rules::{Finding, proposal};
 use clustermesh::snapshot::Snapshot;
+use clustermesh::text::{self, shell_word};
 
 use super::home::Home;
 use super::mesh_addition::MeshAddition;
-use crate::commands::snapshot::{
-    ClusterDump, ListedNodes, cluster_dump, dump_name, no_snapshot, read_dump,
-};
+use crate::commands::snapshot::{ClusterDump, ListedNodes, cluster_dump, read_nodes};
 use crate::failure::{CommandFailure, CommandResult};
 use crate::{Outcome, cluster_peers};
 
@@ -95,6 +94,8 @@ pub(super) struct ProposedMesh {
     pub(super) nodes: Vec<ListedNodes>,
     /// The `--subnet` with which Kilo is to be started, where it does not run yet.
     pub(super) subnets: Vec<(ClusterName, Cidr)>,
+    /// The next snapshot of each cluster, as a step.
+    pub(super) next_snapshots: BTreeMap<ClusterName, String>,
     /// Whether it lists Peers that were made by hand.
     pub(super) lists_peers: bool,
     /// The mesh to which the clusters are added, if there is one.
@@ -175,7 +176,7 @@ impl ClusterOptions {
         let mut mesh = ProposedMesh::new(proposal.to_yaml(), read);
         mesh.lists_peers = proposal.lists_peers();
         mesh.subnets = proposal.subnets().map(|(name, it)| (name.clone(), it)).collect();
-        mesh.contexts = self.other_contexts();
+        self.add_to(&mut mesh);
         Ok(mesh)
     }
 
@@ -184,9 +185,30 @@ impl ClusterOptions {
         self.different_names()?;
         let mut read = self.read_live(settings)?;
         for dump in &self.from {
-            read.push(read_file(dump, settings)?);
+            let (nodes, snapshot) = read_nodes(dump, settings)?;
+            read.push(ReadCluster { nodes, snapshot, findings: Vec::new() });
         }
         Ok(read)
+    }
+
+    /// Returns the command that takes the snapshot of a cluster from where it is read now.
+    pub(super) fn snapshot_command(&self, name: &ClusterName) -> String {
+        if let Some(dump) = self.from.iter().find(|it| it.cluster == *name) {
+            let path = dump.path.to_str().filter(|it| *it != "-").unwrap_or("FILE");
+            let path = shell_word(&escaped(path, 400));
+            return format!("clustermesh snapshot --from {name}={path}");
+        }
+        #[cfg(feature = "snapshot")]
+        if let Some(it) = self.other_contexts().iter().find(|it| it.cluster == *name) {
+            let context = shell_word(&escaped(&it.context, 400));
+            return format!("clustermesh snapshot {name} --context {context}");
+        }
+        format!("clustermesh snapshot {name}")
+    }
+
+    /// Returns these commands for all clusters, as a message lists them.
+    pub(super) fn snapshot_commands(&self) -> String {
+        text::list(self.names().map(|it| format!("`{}`", self.snapshot_command(it))))
     }
 
     fn different_names(&self) -> anyhow::Result<BTreeSet<&ClusterName>> {
@@ -268,8 +290,19 @@ impl ClusterOptions {
         dumps
     }
 
+    /// Adds how the clusters of a mesh are read.
+    pub(super) fn add_to(&self, mesh: &mut ProposedMesh) {
+        mesh.contexts = self.other_contexts();
+        let next = self.names().map(|name| {
+            let is_dump = self.from.iter().any(|it| it.cluster == *name);
+            let again = if is_dump { "dump its nodes again and " } else { "" };
+            (name.clone(), format!("{again}run `{}`", self.snapshot_command(name)))
+        });
+        mesh.next_snapshots = next.collect();
+    }
+
     #[cfg(feature = "snapshot")]
-    pub(super) fn other_contexts(&self) -> Vec<ClusterContext> {
+    fn other_contexts(&self) -> Vec<ClusterContext> {
         let contexts = self.contexts.iter();
         let others = contexts.filter(|it| it.cluster.as_str() != it.context);
         others.cloned().collect()
@@ -277,7 +310,7 @@ impl ClusterOptions {
 
     #[cfg(not(feature = "snapshot"))]
     #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn other_contexts(&self) -> Vec<ClusterContext> {
+    fn other_contexts(&self) -> Vec<ClusterContext> {
         Vec::new()
     }
 
@@ -297,20 +330,10 @@ impl ProposedMesh {
             findings: findings.collect(),
             nodes: read.into_iter().map(|it| it.nodes).collect(),
             subnets: Vec::new(),
+            next_snapshots: BTreeMap::new(),
             lists_peers: false,
             addition: None,
             contexts: Vec::new(),
         }
     }
-}
-
-fn read_file(dump: &ClusterDump, settings: &Settings) -> anyhow::Result<ReadCluster> {
-    let nodes =
-        ListedNodes { cluster: dump.cluster.clone(), listing: read_dump(&dump.path)?, now: None };
-    let snapshot = nodes.snapshot(settings);
-    Ok(ReadCluster {
-        snapshot: snapshot.map_err(|error| no_snapshot(&dump_name(&dump.path), &error))?,
-        nodes,
-        findings: Vec::new(),
-    })
 }

@@ -17,9 +17,6 @@ use crate::disk::{self, Roots};
 /// The steps, each a paragraph.
 const STEPS: &str = include_str!("../../../../../templates/init/next-steps.md");
 
-/// The steps after clusters were added to a mesh.
-const ADDED_STEPS: &str = include_str!("../../../../../templates/init/added-steps.md");
-
 /// Returns what a person does next.
 pub(super) fn next(
     args: &InitArgs,
@@ -44,35 +41,26 @@ pub(super) fn next(
         lacks_source => args.ci != Ci::None && args.program_source.is_some() == are_kept,
         ci => Value::from(Serde(args.ci)),
         pre_commit => args.pre_commit,
+        ..of_addition(proposed.and_then(|it| it.addition.as_ref()))
     };
     let steps = template::filled("next-steps", STEPS, Format::Text, values)?;
     Ok(numbered(&steps))
 }
 
-/// Returns what a person does after clusters were added to a mesh.
-pub(super) fn next_for_added(
-    proposed: &ProposedMesh,
-    addition: &MeshAddition,
-    kept: &[&str],
-    first: &[String],
-) -> anyhow::Result<String> {
+/// Returns the values for clusters that were added to a mesh.
+fn of_addition(addition: Option<&MeshAddition>) -> Value {
+    let clusters = addition.map_or(&[][..], |it| &it.clusters);
     let mut tools = [Gitops::Argocd, Gitops::Flux].into_iter();
-    let gitops = tools.find(|it| has_outputs(*it)).unwrap_or(Gitops::None);
-    let has_config = kept.contains(&CONFIG);
-    let values = context! {
-        added => text::listed(&addition.clusters),
-        clusters => addition.clusters.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        file => addition.name(),
-        contexts => has_config.then(|| lines(&contexts(proposed))),
-        subnets => subnets(Some(proposed)),
-        first => first.iter().map(|it| escaped(it, usize::MAX)).collect::<Vec<_>>(),
+    let known = tools.find(|it| has_outputs(*it)).unwrap_or(Gitops::None);
+    context! {
+        added => text::listed(clusters),
+        clusters => clusters.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        file => addition.map(MeshAddition::name),
         has_jobs => JOBS.iter().any(|it| {
             disk::is_there(&Roots::within(Path::new(".")), Path::new(it)).unwrap_or_default()
         }),
-        gitops => Value::from(Serde(gitops)),
-    };
-    let steps = template::filled("added-steps", ADDED_STEPS, Format::Text, values)?;
-    Ok(numbered(&steps))
+        known_gitops => Value::from(Serde(known)),
+    }
 }
 
 /// Returns the lines of a section of the config below its name.
@@ -81,10 +69,19 @@ fn lines(text: &str) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Returns the clusters in which Kilo is to be started, each with its range.
-fn subnets(proposed: Option<&ProposedMesh>) -> Vec<[String; 2]> {
-    let subnets = proposed.into_iter().flat_map(|it| &it.subnets);
-    subnets.map(|(cluster, range)| [cluster.to_string(), range.to_string()]).collect()
+/// Returns the clusters in which Kilo is to be started, each with its range and the snapshot that follows.
+fn subnets(proposed: Option<&ProposedMesh>) -> Vec<Value> {
+    let of_mesh = |mesh: &ProposedMesh| {
+        let subnets = mesh.subnets.iter().map(|(cluster, range)| {
+            context! {
+                cluster => cluster.to_string(),
+                range => range.to_string(),
+                snapshot => mesh.next_snapshots.get(cluster),
+            }
+        });
+        subnets.collect()
+    };
+    proposed.map_or_else(Vec::new, of_mesh)
 }
 
 /// Returns the paragraphs as numbered steps.

@@ -33,9 +33,14 @@ use crate::output::Printer;
 use crate::settings::Settings;
 use crate::{Outcome, clock, disk, input_file, inputs};
 
+/// The remedy for a file that is not the snapshot of a new cluster.
+const RESTORE: &str = "restore the committed file or move it away, and run this again";
+
 /// The keeper of snapshots.
 pub(super) struct Keeper<'a> {
     pub(super) handling: &'a Handling,
+    /// Whether the clusters are new in their mesh, so that an older snapshot has nothing to lose.
+    is_first: bool,
     limits: Limits,
     levels: &'a Levels,
     dropped_labels: &'a [String],
@@ -67,6 +72,7 @@ impl<'a> Keeper<'a> {
         }
         let keeper = Self {
             handling,
+            is_first: false,
             limits: settings.config.content.limits,
             levels: &settings.config.levels,
             dropped_labels: &settings.dropped_labels.value,
@@ -88,6 +94,11 @@ impl<'a> Keeper<'a> {
             }
         }
         keeper
+    }
+
+    /// Returns it for clusters that are new in their mesh.
+    pub(super) fn for_new_clusters(self) -> Self {
+        Self { is_first: true, ..self }
     }
 
     /// Makes a listing a snapshot of its cluster, and writes or compares it. `now` is the time at which the list began,
@@ -164,7 +175,7 @@ impl<'a> Keeper<'a> {
         mut findings: Vec<Finding>,
     ) -> anyhow::Result<KeptSnapshot> {
         let old = self.old(cluster, Snapshot::read)?;
-        let before = old.snapshot();
+        let before = old.snapshot().filter(|_| !self.is_first);
         if let Some(before) = before.filter(|_| !self.handling.no_carry_over.contains(cluster)) {
             let carried = carry_over(before, &mut new);
             findings.extend(snapshots::carried_over(cluster, &carried));
@@ -222,9 +233,12 @@ impl<'a> Keeper<'a> {
             return Vec::new();
         }
         let kept = self.file(cluster);
+        let is_first = self.is_first;
+        let refusals = if is_first { &[] } else { refusals };
         let mut findings = snapshots::refusals(cluster, refusals, kept.as_deref());
         if let (OldSnapshot::Unreadable(problem), Some(file)) = (old, kept) {
-            findings.push(snapshots::unreadable(cluster, &file, problem));
+            let finding = snapshots::unreadable(cluster, &file, problem);
+            findings.push(if is_first { finding.help(RESTORE) } else { finding });
         }
         findings
     }
