@@ -19,6 +19,7 @@ pub use existing::ExistingMesh;
 pub use externals::HandMadePeer;
 pub use insertion::{InsertionObstacle, insert, pasteable};
 pub use obstacle::{Obstacle, RangePurpose, RangeUse};
+pub use planned::{PlannedCluster, RangeSizes, plan};
 pub use ranges::{AgreedRange, RangeProblem, WireguardRange, pod_ranges};
 
 mod endpoints;
@@ -26,6 +27,7 @@ mod existing;
 mod externals;
 mod insertion;
 mod obstacle;
+mod planned;
 mod ranges;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use crate::support::{assert_contains, project};
 mod added;
 mod gallery;
 mod jobs;
+mod planned;
 mod program;
 mod proposed;
 

@@ -8,10 +8,12 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::ValueEnum;
 use clustermesh::diagnostic::Severity;
 use clustermesh::document::Source;
+use clustermesh::name::ClusterName;
+use clustermesh::proposal::RangeSizes;
 use clustermesh::rules::{Purpose, costs};
 use serde::Serialize;
 
-use self::addition::Proposed;
+use self::addition::{Proposed, print_plan};
 use self::clusters::{ClusterOptions, ProposedMesh};
 use self::home::Home;
 use self::mesh_addition::MeshAddition;
@@ -66,6 +68,22 @@ pub(crate) struct InitArgs {
 
     #[command(flatten)]
     clusters: ClusterOptions,
+
+    /// Print free ranges for clusters to be installed; write nothing
+    #[arg(long, value_name = "CLUSTER", num_args = 1.., value_parser = snapshot::cluster)]
+    #[arg(conflicts_with_all = ["from", "peers", "name", "gitops", "ci", "pre_commit"])]
+    #[cfg_attr(feature = "snapshot", arg(conflicts_with_all = ["contexts", "secrets_from"]))]
+    plan: Vec<ClusterName>,
+
+    /// Prefix lengths of pods, Services, WireGuard [default: 16,16,16]
+    #[arg(
+        long,
+        value_name = "LENGTHS",
+        default_value = "16,16,16",
+        hide_default_value = true,
+        requires = "plan"
+    )]
+    plan_sizes: RangeSizes,
 }
 
 #[cfg(feature = "snapshot")]
@@ -74,6 +92,7 @@ Examples:
   clustermesh init --context east --context west=admin@west.example.com
   clustermesh init --from east=east.json --from west=west.json
   clustermesh init --context north            add a cluster to the mesh
+  clustermesh init --plan north south         free ranges for new clusters
   clustermesh init --secrets-from hub         take over the operator's meshes
   clustermesh init --gitops flux --ci github --pre-commit";
 
@@ -110,6 +129,9 @@ enum Ci {
 }
 
 pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
+    if !args.plan.is_empty() {
+        return print_plan(&args.plan, args.plan_sizes, files, printer);
+    }
     let home = Home::find();
     let flag = (args.ci != Ci::None).then_some("--ci");
     if let Some(flag) = flag.or(args.pre_commit.then_some("--pre-commit"))

@@ -9,7 +9,7 @@ use clustermesh::guard::{NodeUids, SameCluster};
 use clustermesh::mesh::{self, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Pointer;
-use clustermesh::proposal::{self, ExistingMesh, Proposal};
+use clustermesh::proposal::{self, ExistingMesh, PlannedCluster, Proposal, RangeSizes};
 use clustermesh::rules;
 use clustermesh::snapshot::Snapshot;
 use clustermesh::text;
@@ -22,6 +22,7 @@ use crate::disk;
 use crate::failure::{CommandFailure, CommandResult};
 use crate::input_file::{self, InputFile, MESH_LIMIT};
 use crate::inputs::{self, Inputs};
+use crate::output::Printer;
 use crate::settings::{FileOptions, Settings};
 
 /// The result of reading clusters for a mesh.
@@ -96,6 +97,40 @@ impl ClusterOptions {
         }
         Ok(())
     }
+}
+
+/// Prints free ranges for clusters that do not exist yet.
+pub(super) fn print_plan(
+    names: &[ClusterName],
+    sizes: RangeSizes,
+    options: &FileOptions,
+    printer: &mut Printer,
+) -> CommandResult {
+    let mut distinct = BTreeSet::new();
+    if let Some(twice) = names.iter().find(|it| !distinct.insert(*it)) {
+        return Err(anyhow!("--plan names `{twice}` twice").into());
+    }
+    let settings = options.settle()?;
+    let mut existing = ExistingMesh::default();
+    if !settings.mesh_files_if_any()?.is_empty() {
+        let repository = MeshRepository::read(options, &settings)?;
+        let known = |it: &Mesh| names.iter().find(|name| it.entry(name).is_some()).cloned();
+        if let Some(name) = repository.meshes.iter().find_map(known) {
+            return Err(anyhow!("--plan: `{name}` is already a cluster of a mesh").into());
+        }
+        if let Some(mesh) = repository.meshes.first() {
+            let (_, source) =
+                repository.source(mesh).ok_or_else(|| anyhow!("its file is unknown"))?;
+            existing = repository.existing(mesh, source);
+        }
+    }
+    let planned = proposal::plan(names, sizes, &existing);
+    let planned = planned.map_err(|name| {
+        anyhow!("--plan: no range in 10.0.0.0/8 is free for `{name}`; take longer prefixes with --plan-sizes")
+    })?;
+    let texts = planned.iter().map(PlannedCluster::to_text);
+    printer.result(&texts.collect::<Vec<_>>().join("\n"))?;
+    Ok(Outcome::Clean)
 }
 
 impl MeshRepository {
