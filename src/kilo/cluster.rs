@@ -18,6 +18,7 @@ use crate::mesh::{Entry, Networks};
 use crate::net::{Cidr, Families, Family, family};
 use crate::place::Place;
 use crate::snapshot::{AddressKind, Node, Snapshot};
+use crate::wireguard::{Endpoint, Host};
 
 /// A cluster under one entry.
 #[derive(Debug)]
@@ -69,27 +70,23 @@ impl ClusterNode<'_> {
             annotation::ENDPOINT,
             annotation::CLUSTERMESH_ENDPOINT,
         ]);
+        let annotated = annotated.filter_map(|it| Some((it.address()?, Some(it.port.get()))));
         let port = self.kilo.endpoint.as_ref().map(|it| it.port.get());
         let addresses = self.reported(|_| true).chain(self.kilo.internal_address());
         annotated.chain(addresses.map(move |address| (address, port)))
     }
 
-    /// Returns the addresses of endpoints that some annotations have.
-    fn annotated<const N: usize>(
-        &self,
-        keys: [&'static str; N],
-    ) -> impl Iterator<Item = (IpAddr, Option<u16>)> {
-        keys.into_iter().filter_map(|key| {
-            let endpoint = endpoint(self.node.annotations.get(key)?).ok()?;
-            Some((endpoint.address()?, Some(endpoint.port.get())))
-        })
+    /// Returns the endpoints that some annotations have.
+    fn annotated<const N: usize>(&self, keys: [&'static str; N]) -> impl Iterator<Item = Endpoint> {
+        keys.into_iter().filter_map(|key| endpoint(self.node.annotations.get(key)?).ok())
     }
 
-    /// Returns the addresses at which a person or Kubernetes lets others dial the node, whether the mesh asks for them or
-    /// not. Kilo's own endpoint may be an older one.
-    pub fn given_addresses(&self) -> impl Iterator<Item = IpAddr> {
+    /// Returns the hosts at which a person or Kubernetes lets others dial the node, whether the mesh asks for them or not.
+    /// Kilo's own endpoint may be an older one.
+    pub fn given_hosts(&self) -> impl Iterator<Item = Host> {
         let keys = [annotation::FORCE_ENDPOINT, annotation::CLUSTERMESH_ENDPOINT];
-        self.annotated(keys).map(|it| it.0).chain(self.reported(|_| true))
+        let addresses = self.reported(|_| true).map(Host::Ip);
+        self.annotated(keys).map(|it| it.host).chain(addresses)
     }
 
     /// Returns whether Kubernetes reports that the node has an address.

@@ -1,10 +1,10 @@
 //! Old Peers: those in files that were rendered before, as far as they can be read.
 
-use std::net::IpAddr;
 use std::ops::Range;
 
 use crate::kilo::peer::EndpointFlaw;
 use crate::net::Cidr;
+use crate::wireguard::Host;
 
 /// A Peer as written in a file; any part of it may be invalid.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -19,8 +19,8 @@ pub struct OldPeer {
     pub ranges: Vec<Cidr>,
     /// The flaw in how it is dialled; none if Kilo ignores it anyway.
     pub endpoint_flaw: Option<EndpointFlaw>,
-    /// The address at which it is dialled, unless that is a name.
-    pub dialled: Option<IpAddr>,
+    /// The address or name at which it is dialled.
+    pub dialled: Option<Host>,
     /// The place of its name in the file.
     pub bytes: Range<usize>,
 }

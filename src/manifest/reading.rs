@@ -14,7 +14,6 @@ use crate::kilo::peer::translation::TranslationFault;
 use crate::kilo::peer::written::ParsedPeer;
 use crate::kilo::peer::{EndpointFlaw, Translation, written};
 use crate::name::{is_dns_subdomain, is_label_value};
-use crate::wireguard::Endpoint;
 use crate::yaml::HEADER;
 
 /// A file of Peers as it stands.
@@ -160,7 +159,7 @@ fn own(text: &str) -> Result<OldPeer, usize> {
         source: Some(peer.cluster.as_str().to_owned()),
         key: Some(*peer.key.as_bytes()),
         ranges: peer.allowed_ips,
-        dialled: peer.endpoint.as_ref().and_then(Endpoint::address),
+        dialled: peer.endpoint.as_ref().map(|it| it.host.clone()),
         endpoint_flaw: EndpointFlaw::find(peer.endpoint.as_ref(), peer.keepalive.is_some()),
         bytes: name,
     })
@@ -233,7 +232,7 @@ fn old_peer(reading: &mut Reading, node: &TreeNode, value: &Value, start: usize)
         key: loose.key(),
         ranges: loose.ranges().collect(),
         endpoint_flaw: spec.as_ref().ok().and_then(Translation::endpoint_flaw),
-        dialled: spec.as_ref().ok().and_then(|it| it.dialled()?.address()),
+        dialled: spec.as_ref().ok().and_then(|it| Some(it.dialled()?.host.clone())),
         bytes: start + bytes.start..start + bytes.end,
     };
     let bad_label = loose.labels.as_object().into_iter().flatten().find(|(_, value)| {

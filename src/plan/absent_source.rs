@@ -9,8 +9,9 @@ use super::target_view::{TargetSource, TargetView};
 use super::withheld::TargetReason;
 use crate::fleet::Member;
 use crate::kilo::cluster::ClusterNode;
-use crate::membership::{ExcludedByMesh, ExcludedReason};
+use crate::membership::{EndpointProblem, ExcludedByMesh, ExcludedReason};
 use crate::net::Cidr;
+use crate::wireguard::Host;
 
 /// The ranges that a target would get from a source that gives it nothing, without the claims of nodes.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -38,9 +39,9 @@ pub struct AbsentSource {
     /// source gives as little as one without nodes, and a target that had its Peers loses it. Always false for
     /// an external peer: a person left out its endpoint, so the nodes of the target are the only cause.
     pub has_no_endpoint: bool,
-    /// The endpoints of its nodes in ranges of external peers, which no node gives or claims, and the addresses that nodes
-    /// still have and at which the mesh lets no cluster dial them.
-    pub unmoved: Vec<IpAddr>,
+    /// The endpoints of its nodes in ranges of external peers, which no node gives or claims, and the addresses and names that
+    /// nodes still have and at which the mesh lets no cluster dial them.
+    pub unmoved: Vec<Host>,
     /// The ranges that nodes still claim and that the mesh does not declare.
     pub undeclared: Vec<Cidr>,
 }
@@ -91,13 +92,13 @@ impl AbsentSource {
             is_claimed: reasons.iter().any(|it| it.is_of_claims())
                 || 0 < excluded.count()
                 || !membership.withheld.is_empty(),
-            own_reasons: own_reasons(view, reasons),
+            own_reasons: own_reasons(view, source, reasons),
             is_of_one,
             has_no_endpoint: !membership.candidates.is_empty()
                 && !member.entry.name.is_external()
                 && source.own.roams()
                 && membership.candidates.iter().all(|it| it.endpoint.is_none()),
-            unmoved: looping.chain(undialled(member)).collect(),
+            unmoved: looping.map(Host::Ip).chain(undialled(member)).collect(),
             undeclared: undeclared(member).collect(),
         })
     }
@@ -119,8 +120,8 @@ impl AbsentSource {
 
     /// Returns whether people let the target have a Peer that it had, with these ranges and this endpoint. If its node
     /// still has them, and is left out for them now, the node has not changed: a person has changed the mesh.
-    pub fn lets(&self, ranges: &[Cidr], dialled: Option<IpAddr>) -> bool {
-        let is_unmoved = dialled.is_some_and(|it| self.unmoved.contains(&it))
+    pub fn lets(&self, ranges: &[Cidr], dialled: Option<&Host>) -> bool {
+        let is_unmoved = dialled.is_some_and(|it| self.unmoved.contains(it))
             || ranges.iter().any(|it| self.undeclared.contains(it));
         !self.has_no_endpoint && !is_unmoved && ranges.iter().any(|it| self.lets_range(*it))
     }
@@ -147,11 +148,20 @@ fn looping(reason: &TargetReason) -> Option<IpAddr> {
     }
 }
 
-/// Returns the addresses of nodes without an endpoint where the mesh looks for one.
-fn undialled(member: &Member) -> impl Iterator<Item = IpAddr> {
-    let left_out = member.membership.excluded.iter();
-    let undialled = left_out.filter(|it| matches!(it.reason, ExcludedReason::NoEndpoint(_)));
-    undialled.filter_map(|it| member.cluster.node(&it.node)).flat_map(ClusterNode::given_addresses)
+/// Returns the hosts of nodes without an endpoint where the mesh looks for one, or with a name that it does not allow.
+fn undialled(member: &Member) -> impl Iterator<Item = Host> {
+    member.membership.excluded.iter().flat_map(|it| {
+        let node = member.cluster.node(&it.node);
+        let is_undialled = |host: &Host| match &it.reason {
+            ExcludedReason::NoEndpoint(_) => true,
+            ExcludedReason::EndpointInvalid { error: EndpointProblem::UndeclaredName, .. } => {
+                matches!(host, Host::Dns(_))
+            }
+            _ => false,
+        };
+        let hosts = node.into_iter().flat_map(ClusterNode::given_hosts);
+        hosts.filter(is_undialled).collect::<Vec<_>>()
+    })
 }
 
 /// Returns the ranges and addresses for which nodes are left out, because the mesh does not declare them for any purpose.
@@ -172,19 +182,18 @@ fn lacks_anchor(reasons: &[Arc<TargetReason>], range: Cidr) -> bool {
     })
 }
 
-/// Returns the number of reasons in which the data of the target's own nodes has a part. A key that only one of them has is
-/// a claim of this node.
-fn own_reasons(view: &TargetView, reasons: &[Arc<TargetReason>]) -> usize {
-    let key_holders: BTreeSet<&str> = reasons
-        .iter()
-        .filter_map(|it| match &**it {
-            TargetReason::OwnKey { own, .. } => Some(&**own),
-            _ => None,
-        })
-        .collect();
-    let is_claim =
-        |it: &TargetReason| matches!(it, TargetReason::OwnKey { .. }) && key_holders.len() == 1;
-    reasons.iter().filter(|it| is_of_target(view, it) && !is_claim(it)).count()
+/// Returns the number of reasons in which the data of the target's own nodes has a part. A key or an address that only one
+/// of them has is a claim of this node. The addresses of the only node of a cluster are those of the cluster.
+fn own_reasons(view: &TargetView, source: &TargetSource, reasons: &[Arc<TargetReason>]) -> usize {
+    let is_single = source.own.cluster.nodes.len() == 1;
+    let own = || reasons.iter().filter(|it| is_of_target(view, it));
+    let claimant = |it: &Arc<TargetReason>| match &**it {
+        TargetReason::OwnKey { own, .. } => Some(own.clone()),
+        TargetReason::Captured(it) if it.nodes == 1 && !is_single => Some(it.node.clone()),
+        _ => None,
+    };
+    let claimants: BTreeSet<String> = own().filter_map(claimant).collect();
+    own().filter(|it| claimants.len() != 1 || claimant(it).is_none()).count()
 }
 
 /// Returns whether the data of the target's own nodes is a reason.

@@ -27,7 +27,6 @@ use crate::place::Place;
 use crate::plan::Plan;
 use crate::text::{count, listed};
 use crate::tree_diff::{self, Case, ChangedFile, Moved, Rekeyed, Renamed, Shrunk, TreeDiff};
-use crate::wireguard::Endpoint;
 use crate::yaml;
 
 mod losses;
@@ -148,7 +147,7 @@ fn old_file(target: &ClusterName, file: &AppliedFile) -> ChangedFile {
             key: Some(spec.key),
             ranges: spec.networks(),
             endpoint_flaw: spec.endpoint_flaw(),
-            dialled: spec.dialled().and_then(Endpoint::address),
+            dialled: spec.dialled().map(|it| it.host.clone()),
             bytes: 0..0,
         })
     });

@@ -104,7 +104,7 @@ impl<'a> Given<'a> {
     /// Returns whether people still let the target have a Peer of a source that gives nothing.
     pub(super) fn lets(&self, source: &str, old: &OldPeer) -> bool {
         let absent = self.absent(source);
-        absent.is_some_and(|absent| absent.lets(&old.ranges, old.dialled))
+        absent.is_some_and(|absent| absent.lets(&old.ranges, old.dialled.as_ref()))
     }
 
     /// Returns whether a mesh links the target to a source, given the name of the set of its Peers.

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::cli::{Folder, NORTH, node};
+use crate::cli::{Folder, NORTH, location, node};
 use crate::support::{Run, assert_contains};
 
 /// The messages of a render that is refused; it writes nothing.
@@ -419,4 +419,24 @@ fn keeps_what_it_cannot_read_any_more() {
     folder.write("rendered/west/prod--south.yaml", text);
     let report = refusal(&folder, &[]);
     assert_contains(&report, "prod--south: its only Peer would be removed from west");
+}
+
+/// The node has the name for which it was dialled, so that a person has changed what the mesh allows.
+#[test]
+fn keeps_the_peers_of_a_name_that_the_mesh_allowed() {
+    let folder = Folder::mesh();
+    let mut east = location(vec![node(1, 1), node(1, 2), node(1, 3)]);
+    east[0]["annotations"]["kilo.squat.ai/force-endpoint"] = json!("gw.a.example.com:51820");
+    folder.keep("east", &east);
+    let entry = "- name: east\n";
+    let domains = |domain: &str| format!("{entry}      endpointDomains: [{domain}]\n");
+    folder.edit("mesh.yaml", entry, &domains("gw.a.example.com"));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder.edit("mesh.yaml", &domains("gw.a.example.com"), &domains("gw.b.example.com"));
+    assert_contains(&refusal(&folder, &[]), "error[lost-source]");
+    // The node that claims another name is the cause.
+    folder.edit("mesh.yaml", &domains("gw.b.example.com"), &domains("gw.a.example.com"));
+    east[0]["annotations"]["kilo.squat.ai/force-endpoint"] = json!("gw.c.example.com:51820");
+    folder.keep("east", &east);
+    assert_eq!(folder.run(&["render"]).code, 0);
 }
