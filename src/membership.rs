@@ -182,12 +182,13 @@ pub enum Contradicted {
 /// cluster gets the Peer that a node leads.
 ///
 /// One node takes its whole location with it: its members have no other leader, or only one that Kilo did not elect and
-/// gave no WireGuard address. And one whose pod CIDR is that of another node, or inside of it, takes the other one with it.
+/// gave no WireGuard address. A leader that moves to another location leaves both without a leader. And a node whose pod
+/// CIDR or key is that of another one, or whose pod CIDR is inside of it, takes the other one with it.
 pub fn causing_nodes<'r>(
     granularity: Granularity,
     left_out: impl IntoIterator<Item = (&'r str, Option<&'r ExcludedReason>)>,
 ) -> usize {
-    let (mut causing, mut twins, mut unelected) = (BTreeSet::new(), Vec::new(), 0);
+    let (mut causing, mut twins, mut unelected) = (BTreeSet::new(), Vec::new(), 0_usize);
     for (node, reason) in left_out {
         match reason {
             Some(ExcludedReason::LeaderExcluded(_) | ExcludedReason::NotSelected) => {}
@@ -201,6 +202,7 @@ pub fn causing_nodes<'r>(
                     causing.insert(&**by);
                 }
             }
+            Some(ExcludedReason::DuplicateKey(by)) => twins.push((node, &**by)),
             _ => drop(causing.insert(node)),
         }
     }
@@ -209,20 +211,25 @@ pub fn causing_nodes<'r>(
             causing.insert(node);
         }
     }
-    causing.len().max(unelected)
+    causing.len().max(unelected.div_ceil(2))
 }
 
 impl Membership {
     /// Returns whether one node of several can be why no other cluster gets anything of this one: at most one has a Peer
     /// to give, or is why none has. A cluster of one node is lost with it, which is for a person to confirm.
     pub fn depends_on_one(&self, granularity: Granularity) -> bool {
-        let excluded = self.excluded.iter();
+        let mut excluded = self.excluded.iter();
         let is_selected = |it: &ExcludedNode| it.reason != ExcludedReason::NotSelected;
-        let has_any = !self.candidates.is_empty() || excluded.clone().any(is_selected);
-        let left_out = excluded.map(|it| (&*it.node, Some(&it.reason)));
+        let has_any = !self.candidates.is_empty() || excluded.any(is_selected);
         1 < self.usable.len() + self.excluded.len()
             && has_any
-            && self.candidates.len() + causing_nodes(granularity, left_out) <= 1
+            && self.candidates.len() + self.causing(granularity) <= 1
+    }
+
+    /// Returns how many nodes are why some are left out.
+    pub fn causing(&self, granularity: Granularity) -> usize {
+        let left_out = self.excluded.iter().map(|it| (&*it.node, Some(&it.reason)));
+        causing_nodes(granularity, left_out)
     }
 }
 

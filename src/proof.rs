@@ -5,6 +5,7 @@ pub mod bounded_list;
 pub mod rule;
 pub mod reach;
 mod claimed;
+pub mod excused;
 pub mod verify;
 pub mod expectation;
 pub mod hostile;

@@ -16,6 +16,7 @@ use crate::kilo::topology::TopologyNode;
 use crate::net::Cidr;
 use crate::wireguard::Endpoint;
 
+pub use awake::AwakeClusters;
 pub use diversion::Diversion;
 pub use endpoints::{DialPremise, Dials};
 pub use hops::HopFault;
@@ -29,6 +30,7 @@ use endpoints::Listener;
 use secrets::MutualSecrets;
 
 mod secrets;
+mod awake;
 mod delivered_tree;
 mod diversion;
 mod endpoints;

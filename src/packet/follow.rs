@@ -40,8 +40,11 @@ impl Fabric<'_> {
             return Err(lost);
         }
         if let Leader::Ambiguous(_) = leader {
+            let is_open = self.has_open_tunnels();
+            let refused =
+                if is_open { self.refused(segment, packet, peer, receiver) } else { None };
             let doubt = Doubt::Leader;
-            return Err(Ending::Ambiguous { at: sender, doubt });
+            return Err(refused.unwrap_or(Ending::Ambiguous { at: sender, doubt }));
         }
         let back = self.back(sender, peer, receiver)?;
         let tunnels = Tunnels { sender, peer, receiver, back };
@@ -49,7 +52,37 @@ impl Fabric<'_> {
         steps.push(self.accept(&tunnels, packet.source)?);
         self.deliver(receiver, packet)?;
         steps.push(Step::Arrived { at: receiver });
-        Ok(())
+        let site = self.site(receiver.site);
+        match site.segment(receiver.node).map(|it| site.leader(it)) {
+            Some(Leader::Ambiguous(_)) => {
+                Err(Ending::Ambiguous { at: receiver, doubt: Doubt::Leader })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns why a packet does not arrive from any member of an uncertain segment, if none can send it.
+    fn refused(
+        &self,
+        segment: SegmentId,
+        packet: &Packet,
+        peer: PeerId,
+        receiver: NodeRef,
+    ) -> Option<Ending> {
+        let possible = self.site(packet.from.site).model.topology.possible_leaders(segment);
+        let refusals = possible.into_iter().map(|node| {
+            let sender = NodeRef { node, ..packet.from };
+            let arrived = self.back(sender, peer, receiver).and_then(|back| {
+                let tunnels = Tunnels { sender, peer, receiver, back };
+                self.accept(&tunnels, packet.source)?;
+                self.deliver(receiver, packet)
+            });
+            arrived.err().filter(|it| !matches!(it, Ending::Ambiguous { .. }))
+        });
+        // A source that one of them could send is the nearest to arriving.
+        let refusals: Vec<Ending> = refusals.collect::<Option<_>>()?;
+        let is_near = |it: &&Ending| !matches!(it, Ending::NotAccepted { .. });
+        refusals.iter().find(is_near).or(refusals.first()).cloned()
     }
 
     /// Lets the WireGuard of `sender` pick a Peer, and finds who has its key.

@@ -69,6 +69,8 @@ impl Fabric<'_> {
         };
         match site.leader(segment) {
             Leader::Certain(node) if node == by.node => {}
+            // Of an open tunnel, the end with the key counts.
+            Leader::Ambiguous(_) if self.has_open_tunnels() => {}
             Leader::Ambiguous(_) => {
                 let doubt = Doubt::Leader;
                 return Err(Ending::Ambiguous { at: by, doubt });

@@ -1,6 +1,7 @@
 //! Claimed failures: packets that fail only because of what a few nodes report of themselves. A single node must not make
 //! a proof fail.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use crate::agent::fabric::{Fabric, NodeRef, SiteId, are_few};
@@ -50,6 +51,7 @@ pub(super) fn is_of_few(fabric: &Fabric, failing: &Trace) -> bool {
             doubt: Doubt::Nodes { .. } | Doubt::Leader | Doubt::Key { .. },
             ..
         } => true,
+        Ending::NotReady { node } => site(node).has_few_unready(),
         Ending::Ambiguous { at, doubt: Doubt::Range { ref claims, range } } => {
             is_range_of_few(fabric, at.site, claims, range)
         }
@@ -74,9 +76,11 @@ pub(super) fn is_of_few(fabric: &Fabric, failing: &Trace) -> bool {
 /// them can be wrong: one of several may be right, and none whose range only others declare.
 fn is_range_of_few(fabric: &Fabric, number: SiteId, claims: &[TunnelClaim], range: Cidr) -> bool {
     let site = fabric.site(number);
-    let own = claims.iter().filter(|it| it.peer().is_none()).count();
+    // One node may claim a range twice.
+    let own = claims.iter().filter(|it| it.peer().is_none()).map(|it| it.tunnel);
+    let own = own.collect::<BTreeSet<Tunnel>>().len();
     let nodes = site.model.topology.nodes.len();
-    if own == claims.len() {
+    if claims.iter().all(|it| it.peer().is_none()) {
         return are_few(own.saturating_sub(1), nodes);
     }
     let mut declared = site.entry.networks.all().into_iter();

@@ -2,11 +2,13 @@
 
 use rayon::prelude::*;
 
+use super::excused::Excused;
 use super::reach::Reach;
-use crate::agent::fabric::{Fabric, NodeRef, SiteId, Sites};
+use crate::agent::fabric::{AwakeClusters, Fabric, NodeRef, SiteId, Sites};
 use crate::expectations::{Expectation, Expected, Selection};
 use crate::net::prefixes::Span;
 use crate::packet::trace::Trace;
+use crate::packet::{Doubt, Ending};
 use judge::ExpectationJudge;
 use meant::{Chosen, TakenAddresses};
 
@@ -106,20 +108,42 @@ impl ExpectationSide {
     }
 }
 
-/// Whether checks of the nodes leave one out of the mesh.
-pub type LeftOut<'l> = dyn Fn(NodeRef) -> bool + Sync + 'l;
+/// The nodes and ranges that a plan leaves out because of claims of nodes.
+pub trait LeftOut: Sync {
+    /// Returns whether checks of the nodes leave one out of the mesh.
+    fn has_node(&self, at: NodeRef) -> bool;
 
-/// Compares expectations with what is reached, in their order. `Deny` asks which paths are open, however nodes dial now.
+    /// Returns how many nodes of a cluster are why some of them are left out.
+    fn causing(&self, _site: SiteId) -> usize {
+        0
+    }
+
+    /// Returns the ranges that clusters do not get; none if there is no plan.
+    fn excused(&self) -> Option<&Excused> {
+        None
+    }
+}
+
+impl<F: Fn(NodeRef) -> bool + Sync> LeftOut for F {
+    fn has_node(&self, at: NodeRef) -> bool {
+        self(at)
+    }
+}
+
+/// Compares expectations with what is reached, in their order. `Deny` asks which paths are open, however nodes dial now and
+/// whether their agents are silent or not.
 pub fn check<'e>(
     reach: &Reach,
     expectations: &'e [Expectation],
-    left_out: &LeftOut,
+    left_out: &dyn LeftOut,
 ) -> Vec<Check<'e>> {
     if expectations.is_empty() {
         return Vec::new();
     }
-    let fabric = reach.fabric.with_open_tunnels();
-    let open = reach.of_tunnels(&fabric);
+    let awake = AwakeClusters::find(reach.fabric);
+    let fabric = awake.within(reach.fabric).with_open_tunnels();
+    let open =
+        if awake.are_none() { reach.of_tunnels(&fabric) } else { Reach::new(&fabric, u64::MAX) };
     let (reached, open) =
         (ExpectationJudge::new(reach, left_out), ExpectationJudge::new(&open, left_out));
     let expectations = expectations.par_iter();
@@ -133,11 +157,25 @@ pub fn check<'e>(
                 let today = shown.map(|it| reach.fabric.exchange(it.packet));
                 if let Some(today) = today.filter(|it| it.there.ending.is_delivered()) {
                     check.counterexample = Some(today);
+                } else if let Some(shown) =
+                    check.counterexample.as_mut().filter(|_| !awake.are_none())
+                {
+                    forget_segments(shown);
                 }
                 check
             }
         })
         .collect()
+}
+
+/// Removes the numbers of segments, which are others in awake clusters.
+fn forget_segments(shown: &mut Trace) {
+    shown.back = None;
+    if let Ending::Ambiguous { doubt, .. } = &mut shown.there.ending
+        && matches!(doubt, Doubt::Range { .. } | Doubt::Refused(_))
+    {
+        *doubt = Doubt::Leader;
+    }
 }
 
 /// The number of pairs of clusters that are compared with an expectation in the time of a step of a proof.

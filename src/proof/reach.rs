@@ -194,7 +194,7 @@ impl<'f, 'a> Reach<'f, 'a> {
     }
 
     /// Returns the same for a fabric that differs only in whether tunnels are up. No view depends on that.
-    pub fn of_tunnels<'o>(&self, fabric: &'o Fabric<'a>) -> Reach<'o, 'a> {
+    pub fn of_tunnels<'o, 'b>(&self, fabric: &'o Fabric<'b>) -> Reach<'o, 'b> {
         Reach {
             fabric,
             views: self.views.clone(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::excused::Excused;
 use super::reach::{Counts, Proven, Reach};
 use crate::agent::fabric::{NodeRef, SiteId, SitePair, Sites};
 use crate::mesh::Mesh;
@@ -22,7 +23,6 @@ use unallowed::FoundUnallowed;
 
 pub use assumption::Assumption;
 pub use declared::Declared;
-pub use excused::Excused;
 pub use failures::Failure;
 pub use leaks::{Leak, LeakedRange, Outsider};
 pub use links::Asked;
@@ -37,7 +37,6 @@ mod assumption;
 mod leaks;
 mod cause;
 mod declared;
-mod excused;
 mod failures;
 mod judge;
 mod link_terms;

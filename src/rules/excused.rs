@@ -2,11 +2,13 @@
 //! not fail.
 
 use crate::fleet::{Fleet, Member};
-use crate::membership::PeerCandidate;
+use crate::membership::{EndpointProblem, ExcludedReason, PeerCandidate};
 use crate::name::{ClusterName, NodeName};
 use crate::net::Cidr;
-use crate::plan::{Captured, CapturedOutcome, LocalAddress, Plan, TargetReason};
-use crate::proof::verify::Excused;
+use crate::plan::{
+    Captured, CapturedOutcome, LocalAddress, LoopingPeer, Plan, TargetReason, Withheld,
+};
+use crate::proof::excused::Excused;
 
 /// Returns what is left out for nodes' claims, unless most of a cluster's nodes agree: then it is what
 /// people declare that is wrong.
@@ -43,10 +45,57 @@ pub fn excused(fleet: &Fleet, plan: &Plan) -> Excused {
                 let ranges = lacking(captured, is_minority(captured.nodes, all));
                 ranges.for_each(|it| excused.range(target, source, it));
             }
+            TargetReason::LoopingRanges(looping) => {
+                let all = member(&looping.cluster).map_or(0, |it| it.cluster.nodes.len());
+                if is_minority(looping.endpoints, all) {
+                    let ranges = &looping.ranges.cidrs;
+                    for range in ranges {
+                        excused.range(target, source, *range);
+                    }
+                }
+            }
+            TargetReason::NoAnchor { ranges } => {
+                let is_of_set = |it: &&Withheld| it.target == *target && it.source == *source;
+                let mut of_set = plan.withheld.iter().filter(is_of_set);
+                if member(source)
+                    .is_some_and(|it| lost_anchors(it) || of_set.any(|of| withholds_anchor(it, of)))
+                {
+                    for range in ranges {
+                        excused.range(target, source, *range);
+                    }
+                }
+            }
             _ => {}
         }
     }
     excused
+}
+
+/// Returns whether nodes that others could dial are left out of a cluster for what they report.
+fn lost_anchors(member: &Member) -> bool {
+    let mut excluded = member.membership.excluded.iter();
+    excluded.any(|it| {
+        let node = member.cluster.node(&it.node);
+        match &it.reason {
+            ExcludedReason::NotSelected => false,
+            ExcludedReason::EndpointInvalid { error, .. } => {
+                *error != EndpointProblem::UndeclaredName
+            }
+            _ => node.is_some_and(|it| it.checked.endpoint().is_some()),
+        }
+    })
+}
+
+/// Returns whether a target does not get the Peer of a node that others can dial, because of claims of nodes.
+fn withholds_anchor(member: &Member, withheld: &Withheld) -> bool {
+    let (TargetReason::OwnKey { node, .. }
+    | TargetReason::SharedKey { node, .. }
+    | TargetReason::LoopingPeer(LoopingPeer { node, .. })) = &*withheld.reason
+    else {
+        return false;
+    };
+    let mut candidates = member.membership.candidates.iter();
+    candidates.any(|it| it.leader == *node && it.endpoint.is_some())
 }
 
 /// Excuses ranges that no cluster gets, unless most nodes of the cluster contradict its entry. A single node may always be

@@ -34,6 +34,7 @@ pub use outdated_tree::OutdatedTree;
 
 use assumed::{assumed, mismatched_pods};
 use outsiders::outsiders;
+use unproved_nodes::unproved_nodes;
 
 /// The gaps in the inputs of a proof. If nothing is proved, that follows from them.
 #[derive(Clone, Copy)]
@@ -50,7 +51,8 @@ pub struct InputGaps<'a> {
     pub config: &'a Config,
 }
 
-/// Returns whether a claim of one node is why some cluster gives nothing to another one, or makes its only leader uncertain.
+/// Returns whether a claim of one node is why some cluster gives nothing to another one, why it has no path to prove, or
+/// makes its only leader uncertain.
 pub fn silenced(fleet: &Fleet, plan: Option<&Plan>) -> bool {
     // With several such clusters, several nodes are the reason.
     let is_unled = |it: &Member| {
@@ -63,7 +65,10 @@ pub fn silenced(fleet: &Fleet, plan: Option<&Plan>) -> bool {
         }
     };
     let unled = fleet.members().iter().filter(|it| is_unled(it));
-    plan.is_some_and(|it| it.lost_to_one().next().is_some()) || unled.count() == 1
+    let unproved = unproved_nodes(fleet, plan);
+    plan.is_some_and(|it| it.lost_to_one().next().is_some())
+        || unled.count() == 1
+        || unproved.iter().filter(|it| it.are_all_left_out_for_one()).count() == 1
 }
 
 impl InputGaps<'_> {
@@ -391,15 +396,18 @@ fn nothing_proved(fabric: &Fabric, verification: &Verification, are_silenced: bo
             Premise::Masqueraded(MaskedPod { at, .. }) => {
                 is_only(at.site) && fabric.site(at.site).entry.pod_source.is_none()
             }
-            // The only leader of a cluster reports its endpoint.
+            // The only leader of a cluster reports its endpoint, or a few nodes do and all other paths fail for claims.
             Premise::Dial(AssumedDial { premise, at, peer }) => {
                 let dialled = fabric.held_by(at.site, peer).map(|it| fabric.site(it.site));
-                premise != DialPremise::Private
-                    && dialled.is_some_and(|it| it.model.topology.segments.len() == 1)
+                dialled.is_some_and(|it| match premise {
+                    DialPremise::Private => it.has_few_private_endpoints(),
+                    DialPremise::Claimed if !verification.failures.is_empty() => true,
+                    _ => it.model.topology.segments.len() == 1,
+                })
             }
             _ => false,
         };
-        if verification.failures.is_empty() && verification.assumptions.iter().any(is_claim) {
+        if verification.assumptions.iter().any(is_claim) {
             finding.severity = Severity::Warning;
         }
         return finding;

@@ -8,7 +8,8 @@ use crate::agent::model::Tunnel;
 use crate::agent::refusal::KernelRefusal;
 use crate::kilo::id::NodeId;
 use crate::kilo::node::KiloNode;
-use crate::net::{Cidr, family};
+use crate::net::{Cidr, family, private_network};
+use crate::wireguard::Endpoint;
 
 /// Returns whether nodes are only a few of their cluster: at most half of it, or its only one.
 pub fn are_few(nodes: usize, all: usize) -> bool {
@@ -21,6 +22,20 @@ impl Site<'_> {
         let nodes = &self.model.topology.nodes;
         let some = nodes.iter().filter(|it| is_one(&it.kilo)).count();
         0 < some && are_few(some, nodes.len())
+    }
+
+    /// Returns whether Kilo does not count only a few of the nodes.
+    pub fn has_few_unready(&self) -> bool {
+        self.are_some_few(|it| !it.is_ready())
+    }
+
+    /// Returns whether only a few of the nodes that others could dial have a private endpoint. The only endpoint is that of
+    /// the cluster.
+    pub fn has_few_private_endpoints(&self) -> bool {
+        let endpoints = self.reading.nodes.iter().filter_map(|it| it.checked.endpoint());
+        let addresses: Vec<IpAddr> = endpoints.filter_map(Endpoint::address).collect();
+        let private = addresses.iter().filter(|it| private_network(**it).is_some()).count();
+        1 < addresses.len() && are_few(private, addresses.len())
     }
 
     /// Returns whether kernels refuse a route only because of what a few nodes report: an internal address of another
@@ -47,17 +62,21 @@ impl Site<'_> {
         }
     }
 
-    /// Returns whether at most half of the nodes report an internal address at which a Peer is dialled.
+    /// Returns whether only a few nodes claim an address at which a Peer is dialled, as their own or as a range of one
+    /// address behind them.
     pub fn is_captured_by_few(&self) -> bool {
         let endpoints = self.model.peers.ids().filter_map(|it| {
             let endpoint = self.model.endpoint(Tunnel::Peer(it))?;
             endpoint.address()
         });
         let endpoints: BTreeSet<IpAddr> = endpoints.collect();
-        let nodes = &self.model.topology.nodes;
-        let internal = nodes.iter().filter_map(|it| it.kilo.internal_address());
-        let capturing = internal.filter(|it| endpoints.contains(it)).count();
-        are_few(capturing, nodes.len())
+        self.are_some_few(|it| {
+            let own = it.internal_address().into_iter();
+            let own = own.chain(it.wireguard_ip().map(|it| it.address));
+            let behind = it.location_ranges.iter().map(|it| it.interface.network);
+            let hosts = it.pods().chain(behind).filter(|it| it.is_host());
+            own.chain(hosts.map(Cidr::first)).any(|it| endpoints.contains(&it))
+        })
     }
 
     /// Returns whether only a few nodes claim an address, as their own or in a range behind them, if this many of them may be

@@ -3,9 +3,10 @@
 use clustermesh::agent::fabric::Fabric;
 use clustermesh::config::ceilings::{Ceilings, Counted};
 use clustermesh::expectations::Expectations;
+use clustermesh::proof::excused::Excused;
 use clustermesh::proof::expectation;
 use clustermesh::proof::reach::Reach;
-use clustermesh::proof::verify::{Asked, Excused, Verification, verify_excusing, verify_sound};
+use clustermesh::proof::verify::{Asked, Verification, verify_excusing, verify_sound};
 
 use crate::failure::{CommandFailure, CommandResult};
 

@@ -14,6 +14,7 @@ use crate::kilo::id::NodeId;
 use crate::kilo::topology::Leader;
 use crate::mesh::AddressClass;
 use crate::net::Family;
+use crate::net::prefixes::Span;
 use crate::packet::premise::Premise;
 use crate::packet::trace::Trace;
 use crate::packet::{Goal, Packet, Session};
@@ -31,7 +32,7 @@ pub(super) struct ExpectationJudge<'j, 'f, 'a> {
     stocks: Sites<Stock>,
     /// Whether it is certain how packets end that do not leave the cluster.
     keeps_for_certain: Sites<bool>,
-    left_out: &'j LeftOut<'j>,
+    left_out: &'j dyn LeftOut,
     /// The nodes that take no part, although a mesh selects them.
     absent: Sites<OnceLock<BTreeSet<NodeId>>>,
     /// By both clusters: filled in when an expectation is about them.
@@ -73,7 +74,7 @@ impl<'c> Grouped<'c> {
 }
 
 impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
-    pub(super) fn new(reach: &'j Reach<'f, 'a>, left_out: &'j LeftOut<'j>) -> Self {
+    pub(super) fn new(reach: &'j Reach<'f, 'a>, left_out: &'j dyn LeftOut) -> Self {
         let sites = &reach.fabric.sites;
         Self {
             reach,
@@ -113,7 +114,8 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         check
     }
 
-    /// Returns whether a packet is lost only because of what a few nodes report, or because a few nodes take no part.
+    /// Returns whether a packet is lost only because of what a few nodes report, or because a few nodes take no part or
+    /// ranges are left out for it.
     fn is_excused(&self, failing: &Trace) -> bool {
         let fabric = self.reach.fabric;
         let packet = &failing.packet;
@@ -122,7 +124,14 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             Goal::Services(_) | Goal::Network(_) => None,
         };
         let mut ends = std::iter::once(packet.from).chain(receiver);
+        let [from, to] = [packet.from.site, packet.to.site()].map(|it| fabric.site(it).cluster);
+        let lacks = |target, source, address| {
+            let excused = self.left_out.excused();
+            excused.is_some_and(|it| it.lacks(target, source, Span::host(address)))
+        };
         claimed::is_of_few(fabric, failing)
+            || lacks(from, to, packet.destination)
+            || lacks(to, from, packet.source)
             || ends.any(|it| self.is_absent(it) && self.are_absent_few(it.site))
     }
 
@@ -131,11 +140,13 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         self.absent(at.site).contains(&at.node)
     }
 
-    /// Returns whether only a few nodes of a cluster take no part, of those that a mesh selects. The only node of a
-    /// cluster is all of it.
+    /// Returns whether only a few nodes of a cluster are why some take no part, of those that a mesh selects. The only node
+    /// of a cluster is all of it.
     fn are_absent_few(&self, number: SiteId) -> bool {
         let selected = self.selected(number).count();
-        1 < selected && are_few(self.absent(number).len(), selected)
+        let is_left_out = |node: NodeId| self.left_out.has_node(NodeRef { site: number, node });
+        let others = self.absent(number).iter().filter(|it| !is_left_out(**it)).count();
+        1 < selected && are_few(others + self.left_out.causing(number), selected)
     }
 
     fn absent(&self, number: SiteId) -> &BTreeSet<NodeId> {
@@ -143,7 +154,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             let fabric = self.reach.fabric;
             let is_absent = |it: &NodeId| {
                 let at = NodeRef { site: number, node: *it };
-                !fabric.takes_part(at) || (self.left_out)(at)
+                !fabric.takes_part(at) || self.left_out.has_node(at)
             };
             self.selected(number).filter(is_absent).collect()
         })
@@ -161,8 +172,10 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             let mut chosen = meant.choose(&sites[id], &self.stocks[id]);
             for pick in &mut chosen.ready {
                 let node = pick.block.owner.node();
-                pick.is_absent =
-                    node.is_some_and(|node| self.is_absent(NodeRef { site: id, node }));
+                let excused = self.left_out.excused();
+                pick.is_absent = node
+                    .is_some_and(|node| self.is_absent(NodeRef { site: id, node }))
+                    || excused.is_some_and(|it| it.is_lacked(sites[id].cluster, pick.block.span));
             }
             chosen
         })

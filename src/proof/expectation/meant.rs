@@ -31,7 +31,7 @@ pub(super) struct Pick {
     pub(super) block: AddressBlock,
     /// Whether that is all of the block.
     pub(super) is_whole: bool,
-    /// Whether its node takes no part in the mesh.
+    /// Whether its node takes no part in the mesh, or some cluster does not get it because of claims of nodes.
     pub(super) is_absent: bool,
 }
 

@@ -8,7 +8,7 @@ use super::cause::FailureCause;
 use super::failures::Failures;
 use super::link_terms::LinkTerms;
 use super::links::Asked;
-use super::{Assumption, Failure, Leak, ProofPart, Tallies, Tally, excused, undeclared};
+use super::{Assumption, Failure, Leak, ProofPart, Tallies, Tally, undeclared};
 use crate::agent::fabric::{DialPremise, NodeRef, SiteId, SitePair};
 use crate::mesh::{AddressClass, Link, refusals};
 use crate::net::Cidr;
@@ -17,6 +17,7 @@ use crate::packet::premise::{Distant, Premise, Unencapsulated, UnshownRoute};
 use crate::packet::trace::Trace;
 use crate::packet::{AssumedDial, Doubt, Ending, Goal, Packet, Session};
 use crate::proof::claimed::is_of_few;
+use crate::proof::excused;
 use crate::proof::reach::{AddressBlock, ClassVerdict, Premised, PremisedPaths, Reach};
 
 /// Counts what holds between two clusters.
@@ -123,11 +124,13 @@ impl<'j> PairJudge<'j, '_, '_> {
     /// Returns a packet that arrives although no mesh links the two clusters.
     fn leak(&self, verdict: &ClassVerdict) -> Option<Leak> {
         let mut traces = verdict.traces().iter();
-        // The choice of the leader does not stop the packet.
-        let arrives = |it: &Ending| {
-            it.is_delivered() || matches!(it, Ending::Ambiguous { doubt: Doubt::Leader, .. })
+        // The choice of the leader does not stop the packet, and WireGuard works on without the agent of another node.
+        let is_received = |trace: &&Trace| match &trace.there.ending {
+            Ending::Ambiguous { doubt: Doubt::Leader, .. } => true,
+            Ending::NotReady { node } => *node != trace.packet.from,
+            ending => ending.is_delivered(),
         };
-        let arrived = traces.find(|trace| arrives(&trace.there.ending))?;
+        let arrived = traces.find(is_received)?;
         let is_linked = matches!(self.link, Some(Link::Exchange | Link::Ended));
         (!is_linked).then(|| {
             let [one, other] = self.pair.both();

@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use super::Excused;
 use crate::agent::fabric::{Fabric, NodeRef, Owner, Site, SiteId};
 use crate::kilo::id::{NodeId, Nodes};
 use crate::mesh::{Networks, Range, WireguardAddresses};
 use crate::net::{Cidr, Families};
+use crate::proof::excused::Excused;
 use crate::proof::reach::AddressBlock;
 
 /// The promises of a cluster to those that it is linked with, by number of the node.

@@ -175,9 +175,24 @@ impl UnprovedNodes<'_> {
         }
     }
 
+    /// Returns whether one of several nodes is why all of them are left out.
+    pub(super) fn are_all_left_out_for_one(&self) -> bool {
+        let mut nodes = self.nodes.iter();
+        let ends_by_itself =
+            |it: &Unproved| matches!(it, Unproved::UncertainLeader | Unproved::OtherGranularity);
+        1 < self.of
+            && self.nodes.len() == self.of
+            && !nodes.any(|it| ends_by_itself(&it.why))
+            && self.left_out() <= 1
+    }
+
     /// Returns the number of nodes that are left out for what they report themselves. An election of a leader and the
-    /// roll-out of a granularity end by themselves.
+    /// roll-out of a granularity end by themselves; several leaders in one location, because the mesh has the wrong label,
+    /// do not.
     fn left_out(&self) -> usize {
+        let mut contradictions = self.member.membership.contradictions.iter();
+        let is_label_wrong =
+            contradictions.any(|it| it.what == Contradicted::TopologyLabel && 1 < it.against);
         let topology = &self.member.cluster.topology;
         let leads = |id: NodeId| {
             let segment = topology.nodes[id].segment;
@@ -188,7 +203,8 @@ impl UnprovedNodes<'_> {
                 Some((&*it.node.name, Some(reason)))
             }
             Unproved::Withheld(_) => leads(it.id).then_some((&*it.node.name, None)),
-            Unproved::UncertainLeader | Unproved::OtherGranularity => None,
+            Unproved::UncertainLeader => is_label_wrong.then_some((&*it.node.name, None)),
+            Unproved::OtherGranularity => None,
         });
         causing_nodes(self.member.cluster.granularity, left_out)
     }

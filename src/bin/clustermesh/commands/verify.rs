@@ -2,17 +2,20 @@
 
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::ValueHint;
-use clustermesh::agent::fabric::{Fabric, NodeRef};
+use clustermesh::agent::fabric::{Fabric, NodeRef, SiteId};
 use clustermesh::expectations::Expectations;
-use clustermesh::fleet::{Fleet, MissingSnapshot};
-use clustermesh::proof::expectation::{self, Check};
+use clustermesh::fleet::{Member, MissingSnapshot};
+use clustermesh::proof::excused::Excused;
+use clustermesh::proof::expectation::{self, Check, LeftOut};
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
-use clustermesh::proof::verify::{Asked, Excused, Verification};
+use clustermesh::proof::verify::{Asked, Verification};
 use clustermesh::results::verify::{JoinVerification, Verified};
 use clustermesh::rules::Finding;
+use clustermesh::rules::rendered::PlannedFleet;
 use clustermesh::rules::verified::{self, InputGaps};
 use clustermesh::{mesh, outage};
 
@@ -112,6 +115,13 @@ struct Proof<'e> {
     findings: Vec<Finding>,
 }
 
+/// The nodes and ranges that the plan of a proof leaves out because of claims of nodes.
+struct LeftOutByPlan<'p, 'f, F> {
+    fabric: &'p Fabric<'f>,
+    planned: Option<PlannedFleet<'p>>,
+    excused: LazyLock<Excused, F>,
+}
+
 /// The paths to prove with the Peers of all clusters.
 #[derive(Clone, Copy)]
 struct ProofRequest<'p, 'e> {
@@ -127,15 +137,16 @@ impl<'e> Proof<'e> {
     fn new(
         reach: &Reach,
         request: ProofRequest<'_, 'e>,
-        excused: impl FnOnce() -> Excused,
+        excused: impl FnOnce() -> Excused + Send,
     ) -> Self {
         let ProofRequest { asked, expectations, gaps, most } = request;
         let fabric = reach.fabric;
         let (today, denied) = (clock::today(), expectations.denied.as_ref());
         let allowed = denied.map(|it| it.allowed(&expectations.expectations, today));
         let asked = Asked { allowed: allowed.as_deref(), ..asked };
-        let verification = proving::verified(reach, asked, excused);
-        let left_out = |at| gaps.planned.is_some_and(|it| is_left_out(it.fleet, fabric, at));
+        let left_out =
+            LeftOutByPlan { fabric, planned: gaps.planned, excused: LazyLock::new(excused) };
+        let verification = proving::verified(reach, asked, || left_out.excused.clone());
         let mut checks = expectation::check(reach, &expectations.expectations, &left_out);
         outage::survive(reach, &mut checks, most);
         let mut findings = verified::findings(fabric, &verification, gaps);
@@ -149,12 +160,30 @@ impl<'e> Proof<'e> {
     }
 }
 
-/// Returns whether every mesh of a cluster leaves a node out.
-fn is_left_out(fleet: &Fleet, fabric: &Fabric, at: NodeRef) -> bool {
-    let site = fabric.site(at.site);
-    let name = site.node(at.node).kilo.name.as_str();
-    let mut members = fleet.memberships(site.cluster).peekable();
-    members.peek().is_some() && members.all(|it| !it.membership.usable.contains(name))
+impl<F: FnOnce() -> Excused + Send> LeftOut for LeftOutByPlan<'_, '_, F> {
+    /// Returns whether every mesh of a cluster leaves a node out.
+    fn has_node(&self, at: NodeRef) -> bool {
+        let name = self.fabric.node(at).kilo.name.as_str();
+        let mut members = self.members(at.site).peekable();
+        members.peek().is_some() && members.all(|it| !it.membership.usable.contains(name))
+    }
+
+    fn causing(&self, site: SiteId) -> usize {
+        let causing = self.members(site).map(|it| it.membership.causing(it.cluster.granularity));
+        causing.max().unwrap_or_default()
+    }
+
+    fn excused(&self) -> Option<&Excused> {
+        Some(&self.excused)
+    }
+}
+
+impl<F> LeftOutByPlan<'_, '_, F> {
+    /// Returns the memberships of a cluster; none without a plan.
+    fn members(&self, site: SiteId) -> impl Iterator<Item = &Member<'_>> {
+        let planned = self.planned.into_iter();
+        planned.flat_map(move |it| it.fleet.memberships(self.fabric.site(site).cluster))
+    }
 }
 
 impl ProofInputs {

@@ -6,7 +6,7 @@ use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
 use clustermesh::mirror::Mirrors;
 use clustermesh::plan::Plan;
-use clustermesh::proof::verify::Excused;
+use clustermesh::proof::excused::Excused;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::PlannedFleet;
 use clustermesh::rules::verified::OutdatedTree;

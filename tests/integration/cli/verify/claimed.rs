@@ -124,3 +124,60 @@ fn an_election_makes_no_path_to_services_fail() {
     assert_contains(&run.stdout, "warning[ambiguous] west: 10.42.1.0 → 10.91.0.0 (west → east): ");
     assert_contains(&run.stdout, "n1, n2, n3 (uncertain-leader)");
 }
+
+/// A range of one address behind a node captures an endpoint like an address of its own.
+#[test]
+fn endpoints_behind_all_nodes_fail_the_proof() {
+    let folder = Folder::mesh();
+    for (claimants, expected) in [(1, 0), (2, 1)] {
+        let mut east = [node(1, 1), node(1, 2)];
+        for node in &mut east[..claimants] {
+            node["annotations"]["kilo.squat.ai/allowed-location-ips"] =
+                json!("198.18.113.31/32,198.18.113.32/32");
+        }
+        folder.keep("east", &east);
+        assert_eq!(folder.run(&["render"]).code, 0);
+        let (code, total) = total(&folder);
+        assert_ne!(total["working"], total["declared"]);
+        assert_eq!(code, expected, "{total}");
+    }
+}
+
+/// The paths of other nodes that it takes with it are excused, and a mistake of a person beside them is not.
+#[test]
+fn one_node_fails_no_expectation() {
+    let spec = "[{ from: { clusters: [east, north, west] }, to: { clusters: [east, north, west] }, expect: Reach }]";
+    let leader_without_pods = || {
+        let mut nodes: Vec<Value> = location((1..=5).map(|it| node(3, it)).collect());
+        nodes[0]["podCIDRs"] = json!([]);
+        nodes
+    };
+    let with_third = |change: fn(&mut Value)| {
+        let mut nodes = vec![node(3, 1), node(3, 2), node(3, 3)];
+        change(&mut nodes[2]);
+        nodes
+    };
+    let key_of_north = |node_3: &mut Value| {
+        node_3["annotations"]["kilo.squat.ai/key"] =
+            node(2, 1)["annotations"]["kilo.squat.ai/key"].clone();
+    };
+    let pod_as_endpoint = |node_3: &mut Value| {
+        node_3["addresses"][1]["address"] = json!("10.2.1.5");
+    };
+    for west in [leader_without_pods(), with_third(key_of_north), with_third(pod_as_endpoint)] {
+        let folder = Folder::mesh();
+        folder.keep("west", &west);
+        folder.write(
+            "expectations.yaml",
+            format!("apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec: {spec}\n"),
+        );
+        assert_eq!(folder.run(&["render"]).code, 0);
+        let run = folder.run(&["verify", "--output", "concise"]);
+        assert_contains(&run.stdout, "warning[failed-expectation]");
+        assert_eq!(run.code, 0, "{}", run.stdout);
+        folder.edit("rendered/east/prod--north.yaml", "  - \"10.2.2.0/24\"\n", "");
+        let run = folder.run(&["verify", "--output", "concise"]);
+        assert_contains(&run.stdout, "error[failed-expectation]");
+        assert_eq!(run.code, 1, "{}", run.stdout);
+    }
+}

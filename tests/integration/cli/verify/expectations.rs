@@ -358,3 +358,58 @@ fn the_example_s_hold_until_somebody_meddles() {
     assert_eq!(broken(), ["tenants never reach each other"]);
     assert_eq!(folder.run(&["verify"]).code, 1);
 }
+
+/// `WireGuard` works on without an agent, so the tunnels of a silent leader stay open.
+#[test]
+fn no_denial_is_met_because_a_leader_is_silent() {
+    let folder = Folder::mesh();
+    let west = || location(vec![node(3, 1), node(3, 2), node(3, 3)]);
+    folder.keep("west", &west());
+    let deny = |from: &str, to: &str| {
+        format!(
+            "  - {{ from: {{ cluster: {from} }}, to: {{ cluster: {to} }}, class: Pod, expect: Deny }}\n"
+        )
+    };
+    let spec = deny("east", "west") + &deny("west", "east");
+    folder.write("expectations.yaml", format!("{HEAD}{spec}"));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let broken = || {
+        let (_, value) = json_of(&folder, &[]);
+        [0, 1].map(|it| value["expectations"][it]["broken"].clone())
+    };
+    for mark in [None, Some("stale"), Some("lostLead")] {
+        let mut nodes = west();
+        if let Some(mark) = mark {
+            nodes[0][mark] = json!(true);
+        }
+        if mark == Some("lostLead") {
+            nodes[1]["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("10.103.0.9/24");
+        }
+        folder.keep("west", &nodes);
+        assert_eq!(broken(), [json!(6), json!(6)], "{mark:?}");
+        assert_harmless(&folder.run(&["verify"]));
+    }
+}
+
+/// Any of two nodes may lead, and the other side takes nothing of either.
+#[test]
+fn an_uncertain_leader_breaks_no_denial() {
+    let folder = Folder::mesh();
+    let mut west = location(vec![node(3, 1), node(3, 2), node(3, 3)]);
+    folder.keep("west", &west);
+    folder.write(
+        "expectations.yaml",
+        format!(
+            "{HEAD}  - {{ from: {{ cluster: west }}, to: {{ cluster: east }}, class: Pod, expect: Deny }}\n"
+        ),
+    );
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let file = "rendered/east/prod--west.yaml";
+    let peer = folder.read(file).replace("10.3.", "10.9.").replace("10.103.", "10.109.");
+    folder.write(file, peer);
+    let broken = || json_of(&folder, &[]).1["expectations"][0]["broken"].clone();
+    assert_eq!(broken(), json!(0));
+    west[1]["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("10.103.0.9/24");
+    folder.keep("west", &west);
+    assert_eq!(broken(), json!(0));
+}

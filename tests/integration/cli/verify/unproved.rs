@@ -183,3 +183,23 @@ fn every_reason_is_a_finding_of_validate() {
         assert_contains(&validated, &format!("{rule} west/n2: "));
     }
 }
+
+/// The leaders of two locations share one by the wrong label of the mesh, and no proof is left.
+#[test]
+fn a_wrong_topology_label_is_an_error() {
+    let mut west = location(nodes(4));
+    for (index, node) in west.iter_mut().enumerate() {
+        node["labels"]["topology.kubernetes.io/region"] = json!(["x", "y"][index / 2]);
+    }
+    annotate(&mut west[2..3], "wireguard-ip", "10.103.0.3/24");
+    let folder = with(&west);
+    assert_eq!(judged(&folder).0, [0, 0]);
+    let entry = "- name: west\n";
+    let label = "topologyLabel: topology.kubernetes.io/zone";
+    folder.edit("mesh.yaml", entry, &format!("{entry}      {label}\n"));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (codes, text) = judged(&folder);
+    assert_eq!(codes, [1, 1]);
+    let finding = "error[unproved-nodes] west: 4 of 4 nodes are not part of this proof: ";
+    assert_contains(&text, finding);
+}

@@ -36,6 +36,17 @@ impl Excused {
         self.withheld.insert((cluster.clone(), node, range));
     }
 
+    /// Returns whether a target does not get addresses of a source.
+    pub(super) fn lacks(&self, target: &ClusterName, source: &ClusterName, span: Span) -> bool {
+        holds(self.ranges(target, source), span)
+    }
+
+    /// Returns whether any target does not get addresses of a source.
+    pub(super) fn is_lacked(&self, source: &ClusterName, span: Span) -> bool {
+        let of_source = self.ranges.iter().filter(|it| it.0.1 == *source);
+        of_source.into_iter().any(|it| holds(it.1, span))
+    }
+
     /// Returns what a target does not get of a source.
     pub(super) fn ranges(&self, target: &ClusterName, source: &ClusterName) -> &[Cidr] {
         let key = (target.clone(), source.clone());
