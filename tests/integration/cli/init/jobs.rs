@@ -575,6 +575,26 @@ fn nothing_in_the_page_ends_the_output() {
     assert!(jobs.read("summary").starts_with("### clustermesh diff: additive\n"));
 }
 
+/// A tag of this name takes precedence over the branch, and everyone who can push can write one.
+#[test]
+fn no_tag_takes_the_place_of_the_base_branch() {
+    let jobs = Jobs::of("github");
+    jobs.folder.write(
+        "expectations.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec: { undeclared: Deny }\n",
+    );
+    jobs.commit(20);
+    jobs.script("git update-ref refs/remotes/origin/main HEAD", &[]);
+    fs::remove_file(jobs.folder.path("expectations.yaml")).unwrap();
+    jobs.commit(10);
+    jobs.script("git tag origin/main HEAD", &[]);
+    let check = jobs.yaml(CHECK);
+    let script = step(&check, "controls", "fail-on-weaker");
+    let fails = format!("if {script} > weaker; then exit 1; fi");
+    jobs.script(&fails, &[("GITHUB_BASE_REF", "main")]);
+    assert_contains(&jobs.folder.read("weaker"), "weaker: `undeclared`");
+}
+
 #[test]
 fn jobs_keep_a_page_of_each_pull_request() {
     let jobs = Jobs::of("github");
