@@ -2,11 +2,19 @@
 //!
 //! A control is a file or field by which a person limits what the mesh may do: policies, expectations, guards, limits,
 //! levels. The paths that old controls refuse in a new version are found by [`crate::proof::old_controls`], regardless of
-//! which file was edited; the comparison here explains them. Every version names its controls alike, so that two lists can
-//! be compared: what only the old list has was removed.
+//! which file was edited; the comparison here explains them.
+//!
+//! ```text
+//!  old version ─┐                  ┌─ of_meshes, of_guards, of_config: all limits as values
+//!               ├─ lineage ────────┤     │ limit
+//!  new version ─┘  which clusters  └─ of_expectations
+//!                  are the same          │
+//!                                  what changed, and whether it is weaker
+//! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use crate::agent::fabric::Fabric;
 use crate::config::{Config, Date};
 use crate::expectations::Expectations;
 use crate::mesh::{Mesh, Range};
@@ -18,7 +26,10 @@ use crate::policy::Policy;
 use crate::proof::old_controls::{AcceptedNetworks, PathControl, RefusedPaths};
 use crate::rules::Finding;
 use crate::rules::gitops::GuardFile;
+use lineage::Lineage;
 
+mod limit;
+mod lineage;
 mod of_config;
 mod of_expectations;
 mod of_guards;
@@ -82,42 +93,6 @@ pub struct WrittenValues {
     pub place: Option<Place>,
 }
 
-/// A control of one version.
-struct Control {
-    written: WrittenValues,
-    value: ControlValue,
-}
-
-/// The value of a control, by what makes it weaker.
-#[derive(Clone, Debug, PartialEq)]
-enum ControlValue {
-    /// Ranges that are accepted; without them, all are.
-    AcceptedRanges(Vec<Cidr>),
-    /// Names that are accepted; without them, all are.
-    AcceptedNames(BTreeSet<String>),
-    /// Names that are accepted; without them, none is.
-    AllowedNames(BTreeSet<String>),
-    /// Ranges that are protected.
-    Protected(Vec<Cidr>),
-    /// Names that must stay.
-    KeptNames(BTreeSet<String>),
-    /// A number that may not grow.
-    AtMost(u64),
-    /// A number that may not become less.
-    AtLeast(u64),
-    /// A rank of severity, and the last day of a lower one than the default.
-    Level(u8, Option<Date>),
-    /// Weaker if it differs at all.
-    Fixed,
-    /// Weaker if it is there.
-    Exemption,
-    /// It decides nothing.
-    Other,
-}
-
-/// Controls by their names.
-type NamedControls = BTreeMap<String, Control>;
-
 impl JudgedChange<'_> {
     /// Returns whether the old controls refuse something, or one is weaker or unreadable.
     pub fn is_weaker(&self) -> bool {
@@ -148,9 +123,7 @@ impl<'c> Controls<'c> {
             let (_, _, place) = limits.find(|it| it.0 == "acceptedClusters")?;
             Some(PathControl::AcceptedClusters { policy, place })
         });
-        let entries = self.meshes.iter().flat_map(|it| &it.entries);
-        let clusters: BTreeSet<&ClusterName> = entries.map(|it| &it.name).collect();
-        let limits = clusters.into_iter().flat_map(|it| {
+        let limits = self.members().into_iter().flat_map(|it| {
             let accepted = AcceptedNetworks::of(self.meshes, it);
             let accepted = accepted.map(PathControl::AcceptedNetworks);
             accepted.into_iter().chain(self.local_networks(it))
@@ -166,81 +139,33 @@ impl<'c> Controls<'c> {
         Some(PathControl::LocalNetworks { cluster, networks, place })
     }
 
-    /// Returns what changed in the controls of an old version, those that are weaker first.
-    pub fn changes(&self, new: &Controls) -> Vec<ControlChange> {
-        let mut changes = of_expectations::changes(self, new);
-        changes.extend(of_guards::changes(self, new));
-        let lists: [fn(&Controls, &Controls) -> [NamedControls; 2]; 2] =
-            [of_meshes::controls, of_config::controls];
-        for controls in lists {
-            let [old, new] = controls(self, new);
-            changes.extend(compared(old, new));
-        }
+    /// Returns what changed in the controls of an old version, those that are weaker first. The Peers of both versions show
+    /// which clusters have other names now.
+    pub fn changes(&self, new: &Self, fabrics: Option<(&Fabric, &Fabric)>) -> Vec<ControlChange> {
+        let lineage = Lineage::new(self, new, fabrics);
+        let levels = [self, new]
+            .into_iter()
+            .flat_map(|it| of_config::rules_with_levels(it.config))
+            .collect();
+        let [had, has] = [(self, new, &lineage.before), (new, self, &lineage.now)].map(
+            |(it, other, counted)| {
+                let mut limits = of_meshes::limits(it, other, counted);
+                let denied = self.expectations.denied.as_ref();
+                limits.extend(denied.map(|_| of_meshes::links(it, self)));
+                limits.extend(of_guards::limits(it));
+                limits.extend(of_config::limits(it, &levels));
+                limits
+            },
+        );
+        let mut changes = of_expectations::changes(self, new, &lineage);
+        changes.extend(limit::changes(&had, &has, &lineage));
         changes.sort_by_key(|it| !it.is_weaker);
         changes
     }
-}
 
-/// Compares the controls of two versions.
-fn compared(old: NamedControls, mut new: NamedControls) -> Vec<ControlChange> {
-    let mut changes = Vec::new();
-    for (subject, had) in old {
-        let has = new.remove(&subject);
-        changes.extend(ControlChange::between(subject, Some(had), has));
-    }
-    let added = new.into_iter();
-    changes.extend(added.filter_map(|it| ControlChange::between(it.0, None, Some(it.1))));
-    changes
-}
-
-impl ControlChange {
-    fn between(subject: String, old: Option<Control>, new: Option<Control>) -> Option<Self> {
-        let is_same = old.as_ref().zip(new.as_ref()).is_some_and(|(old, new)| {
-            old.value == new.value && old.written.values == new.written.values
-        });
-        let value = |it: &Option<Control>| it.as_ref().map(|it| it.value.clone());
-        let is_weaker = is_weaker(value(&old).as_ref(), value(&new).as_ref());
-        (!is_same).then(|| Self {
-            subject,
-            is_weaker,
-            before: old.map(|it| it.written),
-            after: new.map(|it| it.written),
-        })
-    }
-}
-
-impl Control {
-    fn new(
-        values: impl IntoIterator<Item = impl ToString>,
-        place: Option<Place>,
-        value: ControlValue,
-    ) -> Self {
-        let values = values.into_iter().map(|it| it.to_string()).collect();
-        Self { written: WrittenValues { values, place }, value }
-    }
-}
-
-/// Returns whether a control forbids less than before.
-fn is_weaker(old: Option<&ControlValue>, new: Option<&ControlValue>) -> bool {
-    use ControlValue::{
-        AcceptedNames, AcceptedRanges, AllowedNames, AtLeast, AtMost, Exemption, KeptNames, Level,
-        Other, Protected,
-    };
-    match (old, new) {
-        (Some(AcceptedRanges(old)), Some(AcceptedRanges(new))) => !are_covered(new, old),
-        (Some(Protected(old)), Some(Protected(new))) => !are_covered(old, new),
-        (Some(AcceptedNames(old)), Some(AcceptedNames(new)))
-        | (Some(AllowedNames(old)), Some(AllowedNames(new))) => !new.is_subset(old),
-        (Some(KeptNames(old)), Some(KeptNames(new))) => !old.is_subset(new),
-        (Some(AtMost(old)), Some(AtMost(new))) => old < new,
-        (Some(AtLeast(old)), Some(AtLeast(new))) => new < old,
-        (Some(Level(old, until)), Some(Level(new, later))) => {
-            let is_later = until.is_some_and(|until| later.is_none_or(|later| until < later));
-            new < old || new == old && is_later
-        }
-        (Some(Other), _) | (Some(AllowedNames(_) | Exemption) | None, None) => false,
-        (None, Some(new)) => matches!(new, AllowedNames(_) | Exemption),
-        (Some(_), _) => true,
+    /// Returns the clusters of the meshes, without external peers.
+    fn members(&self) -> BTreeSet<&'c ClusterName> {
+        self.meshes.iter().flat_map(|it| &it.entries).map(|it| &it.name).collect()
     }
 }
 

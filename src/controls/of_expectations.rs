@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::lineage::Lineage;
 use super::{ControlChange, Controls, WrittenValues};
 use crate::diagnostic::Quoted;
-use crate::expectations::{Exception, Expectation, Expected, Selection};
+use crate::expectations::{Exception, Expectation, Expected, SelectedClusters, Selection};
 use crate::name::ClusterName;
 use crate::net::prefixes::Prefixes;
 use crate::place::Place;
@@ -20,7 +21,7 @@ const LISTED: usize = 8;
 type Sides<'e> = [&'e Selection; 2];
 
 /// Returns the expectations, the exceptions and the general denial that one version has otherwise than the other.
-pub(super) fn changes(old: &Controls, new: &Controls) -> Vec<ControlChange> {
+pub(super) fn changes(old: &Controls, new: &Controls, lineage: &Lineage) -> Vec<ControlChange> {
     let denials: Vec<Sides> = denials(new).map(sides).collect();
     let (had, has) = (&old.expectations.expectations, &new.expectations.expectations);
     let mut changes = Vec::new();
@@ -31,7 +32,7 @@ pub(super) fn changes(old: &Controls, new: &Controls) -> Vec<ControlChange> {
             is_free && if it.name.is_some() { it.name == other.name } else { is_same(it, other) }
         });
         known.extend(same.map(|it| it.0));
-        let is_kept = it.expected == Expected::Reach || are_denied(sides(it), &denials);
+        let is_kept = it.expected == Expected::Reach || are_denied(sides(it), &denials, lineage);
         if same.is_none_or(|other| !is_same(it, other.1)) {
             changes.push(ControlChange {
                 subject: subject(it),
@@ -110,15 +111,18 @@ fn is_same(one: &Expectation, other: &Expectation) -> bool {
         && sides(one)
             .into_iter()
             .zip(sides(other))
-            .all(|(one, other)| covers(one, other, None) && covers(other, one, None))
+            .all(|(one, other)| covers(one, other) && covers(other, one))
 }
 
 /// Returns whether some denials deny all paths of another one: one of them does, or one for each pair of its clusters.
-fn are_denied(old: Sides, denials: &[Sides]) -> bool {
+fn are_denied(old: Sides, denials: &[Sides], lineage: &Lineage) -> bool {
+    let has = |new: &SelectedClusters, old: &ClusterName| {
+        lineage.has_all(old, |it| new.members.contains_key(it))
+    };
     let is_covered = |of: [Option<&ClusterName>; 2]| {
         denials.iter().any(|new| {
             let mut sides = new.iter().zip(old).zip(of);
-            sides.all(|((new, old), cluster)| covers(new, old, cluster))
+            sides.all(|((new, old), cluster)| has_parts(new, old, cluster, has))
         })
     };
     if is_covered([None, None]) {
@@ -134,14 +138,22 @@ fn are_denied(old: Sides, denials: &[Sides]) -> bool {
     pairs.clone().count() <= MOST_PAIRS && pairs.all(|pair| is_covered(pair.map(Some)))
 }
 
-/// Returns whether a selection has everything of another one, or all that it has of a cluster.
-fn covers(wide: &Selection, narrow: &Selection, cluster: Option<&ClusterName>) -> bool {
+/// Returns whether a selection has everything of another one.
+fn covers(wide: &Selection, narrow: &Selection) -> bool {
+    has_parts(wide, narrow, None, |wide, it| wide.members.contains_key(it))
+}
+
+/// Returns whether a selection has everything of another one, or all that it has of a cluster, where `has` finds clusters.
+fn has_parts(
+    wide: &Selection,
+    narrow: &Selection,
+    cluster: Option<&ClusterName>,
+    has: impl Fn(&SelectedClusters, &ClusterName) -> bool,
+) -> bool {
     let has_clusters = match (&wide.clusters, &narrow.clusters, cluster) {
         (None, _, _) => true,
-        (Some(wide), _, Some(cluster)) => wide.members.contains_key(cluster),
-        (Some(wide), Some(narrow), None) => {
-            narrow.members.keys().all(|it| wide.members.contains_key(it))
-        }
+        (Some(wide), _, Some(cluster)) => has(wide, cluster),
+        (Some(wide), Some(narrow), None) => narrow.members.keys().all(|it| has(wide, it)),
         (Some(_), None, None) => false,
     };
     let has_addresses = wide.addresses.is_empty() || {
@@ -157,7 +169,7 @@ fn covers(wide: &Selection, narrow: &Selection, cluster: Option<&ClusterName>) -
 /// Returns whether an exception allows everything that another one does, for as long.
 fn allows(old: &Exception, new: &Exception) -> bool {
     let is_as_long = old.until.is_none_or(|old| new.until.is_some_and(|new| new <= old));
-    is_as_long && covers(&old.from, &new.from, None) && covers(&old.to, &new.to, None)
+    is_as_long && covers(&old.from, &new.from) && covers(&old.to, &new.to)
 }
 
 fn subject(expectation: &Expectation) -> String {

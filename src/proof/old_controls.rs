@@ -23,10 +23,10 @@ use super::verify::{Asked, ClassPair, Declared};
 use crate::agent::fabric::{Fabric, SiteId, SitePair};
 use crate::mesh::Mesh;
 use crate::name::ClusterName;
-use old_clusters::OldClusters;
 use path_control::{Direction, SideKey, SideParts};
 use refused_paths::{KnownAddresses, PathRectangle};
 
+pub use old_clusters::OldClusters;
 pub use path_control::{AcceptedNetworks, PathControl};
 pub use refused_paths::RefusedPaths;
 
@@ -70,7 +70,7 @@ pub fn refused<'c>(
     if controls.is_empty() {
         return Ok(Vec::new());
     }
-    let clusters = OldClusters::new(old, new.meshes);
+    let clusters = OldClusters::new(old.meshes, Some(old.fabric), new.meshes);
     let judge = ControlJudge { controls, clusters: &clusters, most };
     let now = judge.cells(new, |_| true)?;
     if now.is_empty() {
@@ -88,7 +88,7 @@ pub fn unjudged<'c>(
     old: JudgedVersion<'c, '_>,
     new: JudgedVersion<'c, '_>,
 ) -> Vec<usize> {
-    let clusters = OldClusters::new(old, new.meshes);
+    let clusters = OldClusters::new(old.meshes, Some(old.fabric), new.meshes);
     let is_any = |control: &PathControl<'c>, fabric: &Fabric| {
         control.sides(Direction::Sending).iter().all(|side| {
             let mut sites = fabric.sites.iter();

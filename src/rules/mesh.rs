@@ -40,9 +40,13 @@ pub fn beyond_ceiling(exceeded: &Exceeded) -> Finding {
     ))
 }
 
-/// Returns a file of expectations that cannot be read as a finding.
-pub fn unreadable(file: &Arc<str>, reason: String) -> Finding {
-    Finding::new(&mistake::INVALID_VALUE, reason).at(Place::document(file, 0), "")
+/// Returns a file of people that cannot be read as a finding; without a file, the reason names it.
+pub fn unreadable(file: Option<&Arc<str>>, reason: String) -> Finding {
+    let finding = Finding::new(&mistake::INVALID_VALUE, reason);
+    match file {
+        Some(file) => finding.at(Place::document(file, 0), ""),
+        None => finding,
+    }
 }
 
 /// The snapshots in files that no cluster is read from.

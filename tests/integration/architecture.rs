@@ -101,7 +101,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "controls",
-        "text name net place diagnostic mesh config policy expectations admission proof rules",
+        "text name net place diagnostic mesh config policy expectations agent admission proof rules",
     ),
     // Results
     ("report", "text diagnostic schema"),

@@ -1,7 +1,7 @@
 //! Input files: read, and put through their gates.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use clustermesh::config::ceilings::{Ceilings, Counted};
 use clustermesh::diagnostic::{Finding, Severity, escaped};
@@ -21,6 +21,11 @@ pub(crate) struct InputFile {
     pub(crate) path: PathBuf,
     /// The folders in which it may be.
     pub(crate) roots: Roots,
+}
+
+/// Returns a path without `./`, which a config may write before it.
+pub(crate) fn plain(path: &Path) -> PathBuf {
+    path.components().filter(|it| *it != Component::CurDir).collect()
 }
 
 /// Meshes of which every cluster is known, though they may not go together.

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::JudgedVersion;
-use crate::agent::fabric::Site;
+use crate::agent::fabric::{Fabric, Site};
 use crate::mesh::{Entry, Mesh};
 use crate::name::ClusterName;
 use crate::net::Cidr;
@@ -11,7 +10,8 @@ use crate::net::prefixes::{Prefixes, Span};
 use crate::proof::reach::{AddressBlock, address_blocks};
 
 /// The clusters of the old version, and what shows that something is a part of one.
-pub(super) struct OldClusters<'c> {
+#[derive(Debug)]
+pub struct OldClusters<'c> {
     names: BTreeSet<&'c ClusterName>,
     /// The names of both versions.
     all: BTreeSet<&'c ClusterName>,
@@ -21,12 +21,12 @@ pub(super) struct OldClusters<'c> {
 
 impl<'c> OldClusters<'c> {
     /// Takes the names and ranges that the old meshes declare, the keys of the old nodes, and the new names.
-    pub(super) fn new(old: JudgedVersion<'c, '_>, new: &'c [Mesh]) -> Self {
-        let entries = || old.meshes.iter().flat_map(Mesh::all_entries);
+    pub fn new(old: &'c [Mesh], peers: Option<&Fabric>, new: &'c [Mesh]) -> Self {
+        let entries = || old.iter().flat_map(Mesh::all_entries);
         let names: BTreeSet<&ClusterName> = entries().map(|it| &it.name).collect();
         let new = new.iter().flat_map(Mesh::all_entries).map(|it| &it.name);
         let mut keys: BTreeMap<[u8; 32], BTreeSet<&ClusterName>> = BTreeMap::new();
-        for site in &old.fabric.sites {
+        for site in peers.iter().flat_map(|it| &it.sites) {
             let Some(cluster) = names.get(site.cluster) else {
                 continue;
             };
@@ -46,16 +46,44 @@ impl<'c> OldClusters<'c> {
         }
     }
 
+    /// Returns as which old clusters each cluster of a version counts, by its name, the keys of its nodes and the ranges that
+    /// it declares.
+    pub fn counted<'m>(
+        &self,
+        meshes: &'m [Mesh],
+        peers: Option<&Fabric>,
+    ) -> BTreeMap<&'m ClusterName, BTreeSet<&'c ClusterName>> {
+        let mut counted: BTreeMap<&ClusterName, BTreeSet<&ClusterName>> = BTreeMap::new();
+        for entry in meshes.iter().flat_map(Mesh::all_entries) {
+            let all = counted.entry(&entry.name).or_default();
+            all.extend(self.names.get(&entry.name));
+            let given = entry.given().into_iter().map(|it| Span::new(it.cidr));
+            all.extend(given.flat_map(|it| self.by_range(it)));
+        }
+        for site in peers.iter().flat_map(|it| &it.sites) {
+            let nodes = site.model.topology.nodes.iter();
+            let keys = nodes.filter_map(|it| self.keys.get(&it.kilo.key?)).flatten();
+            if let Some(all) = counted.get_mut(site.cluster) {
+                all.extend(keys);
+            }
+        }
+        counted
+    }
+
+    fn by_range(&self, span: Span) -> impl Iterator<Item = &'c ClusterName> {
+        let slots = self.ranges.meeting(span);
+        slots.flat_map(|it| self.ranges.at(it).1).copied()
+    }
+
     /// Returns the old clusters as which some addresses of a cluster count: that of its name, those that had the key of the
     /// node, and those that declared any of the addresses. A new cluster counts as itself.
     pub(super) fn of(&self, site: &Site, block: &AddressBlock) -> BTreeSet<&'c ClusterName> {
         let node = block.owner.node();
         let key = node.and_then(|it| site.node(it).kilo.key);
         let by_key = key.and_then(|it| self.keys.get(&it)).into_iter().flatten();
-        let slots = self.ranges.meeting(block.span);
-        let by_range = slots.flat_map(|it| self.ranges.at(it).1);
         let by_name = self.names.get(site.cluster);
-        let counting = by_name.into_iter().chain(by_key).chain(by_range).copied();
+        let counting = by_name.into_iter().chain(by_key).copied();
+        let counting = counting.chain(self.by_range(block.span));
         let mut counting: BTreeSet<&ClusterName> = counting.collect();
         if counting.is_empty() {
             counting.extend(self.all.get(site.cluster));

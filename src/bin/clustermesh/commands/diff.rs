@@ -208,7 +208,7 @@ impl VersionComparison {
                 return Ok(Err(failure.map(|it| FileMistakes { note: Some(note), ..it })));
             }
         };
-        let controls = BothControls::read(before.controls.take(), &mut inputs)?;
+        let controls = BothControls::read(before.controls.take(), &mut inputs);
         let controls = controls.map(|it| -> &'static BothControls { Box::leak(Box::new(it)) });
         before.notes.extend(controls.and_then(BothControls::note));
         // The rest of the run uses their memory again.
@@ -375,7 +375,11 @@ fn compare(asked: &mut AskedChange, before: &Before, after: &After) -> Changes {
         ManuallyDrop::new(after.applied.fabric_of(after.inputs, Some(after.fleet), Some(&old)));
     let most_steps = after.inputs.settings.ceilings.most_steps();
     let fabrics = before.inputs.is_some().then_some((&*old, &*new));
-    asked.judged = asked.controls.map(|it| it.judge(fabrics, most_steps));
+    let unknown = JudgedChange { is_unproven: true, ..JudgedChange::default() };
+    asked.judged = match asked.controls {
+        Some(controls) => Some(controls.judge(fabrics, most_steps)),
+        None => Some(unknown).filter(|_| before.has_unknown_controls),
+    };
     let version = |fleet, fabric, asked| Version { fleet, fabric, asked };
     changes::compare(
         &version(old_fleet.as_ref(), &old, old_inputs.asked()),

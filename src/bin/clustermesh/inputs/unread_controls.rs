@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use clustermesh::diagnostic;
 use clustermesh::document::Source;
@@ -225,7 +225,7 @@ impl ControlSearch<'_> {
     fn is_read(&self, path: &Path) -> bool {
         let settings = self.settings;
         let read = [&settings.expectations.value, &settings.policies.value];
-        read.into_iter().flatten().any(|it| plain(it) == plain(path))
+        read.into_iter().flatten().any(|it| input_file::plain(it) == input_file::plain(path))
     }
 
     /// Returns where a control is read from, or would be.

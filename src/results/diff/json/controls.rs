@@ -20,7 +20,8 @@ use super::NAME;
 pub struct WrittenControls<'a> {
     /// True if the old controls refuse something, or one is weaker or cannot be read: `--fail-on-weaker` exits with 1.
     weaker: bool,
-    /// True if it is not known what the old controls refuse: the old Peers or the steps of a proof are missing.
+    /// True if it is not known what the old controls refuse: the old mesh, the old
+    /// Peers or the steps of a proof are missing.
     unproven: bool,
     /// The paths that the old controls refuse and that the old version did not have.
     refused: Vec<WrittenRefusal<'a>>,

@@ -5,6 +5,7 @@ use crate::support::assert_contains;
 use crate::support::json_schema::{schema, violations};
 
 mod drawn;
+mod weaker;
 
 const HUB: &str = "spec:\n  topology: { mode: Hub, hubs: [east] }\n";
 

@@ -56,6 +56,8 @@ pub(super) struct Before {
     pub(super) inputs: Option<Inputs>,
     /// Its controls, if it is a commit with a mesh.
     pub(super) controls: Option<ReadControls>,
+    /// Whether it is a commit without a mesh that has files with controls, or Peers that controls limited.
+    pub(super) has_unknown_controls: bool,
     /// Its Peers.
     pub(super) applied: ClusterPeers,
     /// Their texts.
@@ -174,7 +176,14 @@ impl<'a> Against<'a> {
 impl Before {
     /// Returns Peers of which no mesh is known.
     fn of_peers(applied: ClusterPeers, known: KnownContents) -> Self {
-        Self { inputs: None, controls: None, applied, known, notes: Vec::new() }
+        Self {
+            inputs: None,
+            controls: None,
+            has_unknown_controls: false,
+            applied,
+            known,
+            notes: Vec::new(),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Controls of both versions: those of the commit judge the new Peers.
 
+use std::path::Path;
+
 use anyhow::anyhow;
 use clustermesh::agent::fabric::Fabric;
 use clustermesh::config::Config;
@@ -15,10 +17,11 @@ use clustermesh::rules::gitops::GuardFile;
 use clustermesh::rules::mesh;
 
 use crate::commands::verify::expectations;
-use crate::failure::{CommandFailure, CommandResult};
+use crate::failure::CommandFailure;
 use crate::files::ShownFiles;
 use crate::inputs::Inputs;
-use crate::{clock, guard_files, input_file};
+use crate::settings::Settings;
+use crate::{clock, disk, guard_files, input_file};
 
 /// The longest reason that is shown, in characters.
 const SHOWN: usize = 1000;
@@ -46,15 +49,8 @@ pub(super) struct BothControls {
 
 impl BothControls {
     /// Reads the new controls, if there are old ones.
-    ///
-    /// # Errors
-    /// A guard cannot be read.
-    pub(super) fn read(
-        old: Option<ReadControls>,
-        inputs: &mut Inputs,
-    ) -> CommandResult<Option<Self>> {
-        let both = old.map(|old| Ok(Self { old, new: ReadControls::read(inputs)? }));
-        both.transpose()
+    pub(super) fn read(old: Option<ReadControls>, inputs: &mut Inputs) -> Option<Self> {
+        old.map(|old| Self { old, new: ReadControls::read(inputs) })
     }
 
     /// Returns the files of the old controls, if nothing else has them.
@@ -75,7 +71,7 @@ impl BothControls {
         let (old, new) = (self.old.controls(), self.new.controls());
         let controls = old.of_paths(clock::today());
         let mut judged = JudgedChange {
-            changes: old.changes(&new),
+            changes: old.changes(&new, fabrics),
             unread: self.old.unread.clone(),
             ..JudgedChange::default()
         };
@@ -96,29 +92,41 @@ impl BothControls {
 
 impl ReadControls {
     /// Reads all controls, as far as possible.
-    ///
-    /// # Errors
-    /// A guard cannot be read.
-    pub(super) fn read(inputs: &mut Inputs) -> CommandResult<Self> {
+    pub(super) fn read(inputs: &mut Inputs) -> Self {
         let (expectations, mistakes) = match expectations::read(inputs, None) {
             Ok(read) => read,
             Err(failure) => (Expectations::default(), unread(failure, inputs)),
         };
+        let guards = guard_files::read(inputs);
+        let (guards, of_guards) = match guards {
+            Ok(guards) => (guards, None),
+            Err(error) => (Vec::new(), Some(unreadable(&error))),
+        };
+        let foreign = guards.iter().filter(|it| it.guard().is_none());
+        let foreign = foreign.map(|it| {
+            mesh::unreadable(Some(&it.source), format!("it is not the guard of {}", it.cluster))
+        });
+        // Snapshots are not controls.
+        let snapshots = input_file::name(&inputs.settings.snapshots.value);
+        let is_control = |it: &&Finding| {
+            let mut files = it.labels.iter().map(|it| Path::new(&*it.place.source));
+            !files.any(|it| it.starts_with(&snapshots))
+        };
         let is_error = |it: &&Finding| it.severity == Severity::Error;
-        let wrong = inputs.findings.iter().filter(is_error).cloned();
+        let wrong = inputs.findings.iter().filter(is_error).filter(is_control).cloned();
         let config = &inputs.settings.config;
         let source = config.source.as_ref();
-        Ok(Self {
-            unread: wrong.chain(mistakes).collect(),
+        Self {
+            unread: wrong.chain(mistakes).chain(foreign).chain(of_guards).collect(),
             meshes: inputs.meshes.clone(),
             policies: inputs.policies.clone(),
             expectations,
             config: config.content.clone(),
             config_place: source.map(|it| Place::document(&it.name, 0)),
             paths: paths(inputs),
-            guards: guard_files::read(inputs)?,
+            guards,
             files: None,
-        })
+        }
     }
 
     fn controls(&self) -> Controls<'_> {
@@ -144,7 +152,7 @@ fn paths(inputs: &Inputs) -> Vec<(&'static str, String)> {
         ("expectations", expectations.unwrap_or_else(|| by_default("expectations.yaml"))),
         ("policies", policies.unwrap_or_else(|| by_default("policies"))),
     ]
-    .map(|(field, path)| (field, input_file::name(&path)))
+    .map(|(field, path)| (field, input_file::name(&input_file::plain(&path))))
     .into()
 }
 
@@ -161,9 +169,22 @@ fn unread(failure: CommandFailure, inputs: &mut Inputs) -> Vec<Finding> {
             let path = inputs.settings.expectations.value.as_deref();
             let file = path.map(input_file::name).unwrap_or_default();
             let message = escaped(&format!("{error:#}"), SHOWN);
-            vec![mesh::unreadable(&file.into(), message)]
+            vec![mesh::unreadable(Some(&file.into()), message)]
         }
     }
+}
+
+/// Returns that a control cannot be read, for example because it is a folder.
+pub(super) fn unreadable(error: &anyhow::Error) -> Finding {
+    mesh::unreadable(None, escaped(&format!("{error:#}"), SHOWN))
+}
+
+/// Returns whether a version without a mesh has files with controls.
+pub(super) fn are_any(settings: &Settings) -> anyhow::Result<bool> {
+    let files = [&settings.expectations.value, &settings.policies.value];
+    Ok(settings.config.source.is_some()
+        || files.iter().any(|it| it.is_some())
+        || disk::is_folder(&settings.home_roots(), &settings.home.join("guards"))?)
 }
 
 /// Returns the failure of `--fail-on-weaker` without a commit.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 
-use super::super::controls::ReadControls;
+use super::super::controls::{self, ReadControls};
 use super::{Before, REMEDY, has_folders};
 use crate::cluster_peers::{ClusterPeers, KnownContents};
 use crate::disk::{self, Revision};
@@ -14,7 +14,7 @@ use crate::failure::{CommandFailure, CommandResult};
 use crate::files::ShownFiles;
 use crate::inputs::{self, Inputs, KnownSnapshots};
 use crate::settings::{FileOptions, NoMesh, Settings};
-use crate::{checked_plan, cluster_peers, git};
+use crate::{Outcome, checked_plan, cluster_peers, git};
 
 /// The patterns that match every text of a mesh.
 const MESH: [&str; 2] =
@@ -39,9 +39,14 @@ pub(super) fn read(
         Err(CommandFailure::Error(error)) if error.is::<NoMesh>() => {
             return without_mesh(revision, options.settle()?, now);
         }
+        // A folder with the name of a control is a mistake like one in its text.
+        Err(CommandFailure::Error(error)) => {
+            let unreadable = vec![controls::unreadable(&error)];
+            return Err(CommandFailure::without_files(unreadable, Outcome::Unreadable));
+        }
         Err(failure) => return Err(failure),
     };
-    let mut controls = ReadControls::read(&mut inputs)?;
+    let mut controls = ReadControls::read(&mut inputs);
     revision.check()?;
     let name = disk::shown(Path::new(revision.name()));
     let problem = UnusableInputs::find(&inputs);
@@ -76,6 +81,7 @@ pub(super) fn read(
     Ok(Before {
         inputs: problem.is_none().then_some(inputs),
         controls: Some(controls),
+        has_unknown_controls: false,
         applied,
         known,
         notes: note.into_iter().collect(),
@@ -166,11 +172,13 @@ fn without_mesh(
     let read = tree(now, &known).and_then(|read| {
         let is_beginning =
             read.is_none() && is_beginning(revision, &[&MESH, &RENDERED], [now, now])?;
-        Ok((read, is_beginning))
+        let is_any = read.is_some() || controls::are_any(&now.settings)?;
+        Ok((read, is_beginning, is_any))
     });
     now.settings = own;
     let name = disk::shown(Path::new(revision.name()));
-    let (applied, note) = match read? {
+    let (read, is_beginning, has_unknown_controls) = read?;
+    let (applied, note) = match (read, is_beginning) {
         (Some(applied), _) => (applied, format!("{name} has no mesh, so no causes are listed")),
         (None, true) => (
             ClusterPeers::default(),
@@ -182,7 +190,7 @@ fn without_mesh(
             return Err(unknown(revision, "has no mesh and no rendered tree here"));
         }
     };
-    Ok(Before { notes: vec![note], ..Before::of_peers(applied, known) })
+    Ok(Before { notes: vec![note], has_unknown_controls, ..Before::of_peers(applied, known) })
 }
 
 /// Reads a whole tree of which no mesh is known, with the folders of clusters that left. Nothing if no folder of a
