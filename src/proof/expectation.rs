@@ -9,15 +9,14 @@ use crate::expectations::{Expectation, Expected, Selection};
 use crate::net::prefixes::Span;
 use crate::packet::trace::Trace;
 use crate::packet::{Doubt, Ending};
-use judge::ExpectationJudge;
 use meant::{Chosen, TakenAddresses};
 
-pub(super) use judge::{keeps_for_certain, traces};
+pub(super) use judge::{ExpectationJudge, keeps_for_certain, traces};
 pub(super) use meant::Meant;
 
 mod group;
 mod judge;
-mod masked;
+pub(super) mod masked;
 mod meant;
 mod survival;
 

@@ -1,5 +1,6 @@
 //! Judging an expectation: how many pairs it is about, how many break it, and with which packet.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
@@ -27,8 +28,8 @@ use crate::proof::reach::{
 const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
 
 /// The proof with which all expectations are compared.
-pub(super) struct ExpectationJudge<'j, 'f, 'a> {
-    pub(super) reach: &'j Reach<'f, 'a>,
+pub(in crate::proof) struct ExpectationJudge<'j, 'f, 'a> {
+    pub(in crate::proof) reach: &'j Reach<'f, 'a>,
     stocks: Sites<Stock>,
     /// Whether it is certain how packets end that do not leave the cluster.
     keeps_for_certain: Sites<bool>,
@@ -74,7 +75,7 @@ impl<'c> Grouped<'c> {
 }
 
 impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
-    pub(super) fn new(reach: &'j Reach<'f, 'a>, left_out: &'j dyn LeftOut) -> Self {
+    pub(in crate::proof) fn new(reach: &'j Reach<'f, 'a>, left_out: &'j dyn LeftOut) -> Self {
         let sites = &reach.fabric.sites;
         Self {
             reach,
@@ -116,7 +117,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
 
     /// Returns whether a packet is lost only because of what a few nodes report, or because a few nodes take no part or
     /// ranges are left out for it.
-    fn is_excused(&self, failing: &Trace) -> bool {
+    pub(in crate::proof) fn is_excused(&self, failing: &Trace) -> bool {
         let fabric = self.reach.fabric;
         let packet = &failing.packet;
         let receiver = match packet.to {
@@ -133,6 +134,18 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             || lacks(from, to, packet.destination)
             || lacks(to, from, packet.source)
             || ends.any(|it| self.is_absent(it) && self.are_absent_few(it.site))
+    }
+
+    /// Removes the blocks of absent nodes of a cluster, if these nodes are few.
+    pub(in crate::proof) fn leave_out_few(
+        &self,
+        site: SiteId,
+        blocks: &mut Cow<'_, [AddressBlock]>,
+    ) {
+        if !self.absent(site).is_empty() && self.are_absent_few(site) {
+            let is_absent = |node| self.is_absent(NodeRef { site, node });
+            blocks.to_mut().retain(|it| !it.owner.node().is_some_and(is_absent));
+        }
     }
 
     /// Returns whether a node takes no part, although a mesh selects it.

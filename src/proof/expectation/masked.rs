@@ -8,7 +8,7 @@ use crate::expectations::Expected;
 use crate::mesh::PodSource;
 use crate::packet::trace::Trace;
 use crate::packet::{Packet, Session};
-use crate::proof::reach::Endings;
+use crate::proof::reach::{AddressBlock, Endings};
 
 impl Check<'_> {
     /// Returns whether a `Deny` that holds for packets of pods may be broken by the same packets with an address of
@@ -23,8 +23,7 @@ impl Check<'_> {
         self.expectation.expected == Expected::Deny
             && endings.are_rejected
             && !endings.may_arrive
-            && matches!(senders.first.owner, Owner::Pods(_))
-            && fabric.site(pair.from).entry.pod_source != Some(PodSource::Kept)
+            && may_hide(fabric, pair, senders.first.owner)
     }
 
     /// Counts pairs of pods of one node with receivers that fare alike.
@@ -36,7 +35,7 @@ impl Check<'_> {
         sender: Lot,
         receivers: Lot,
     ) {
-        let Some(masked) = arriving(judge.reach.fabric, pair, sender, receivers) else {
+        let Some(masked) = arriving(judge.reach.fabric, pair, sender.first, receivers.least) else {
             self.tally(judge, endings, pair, sender, receivers);
             return;
         };
@@ -49,17 +48,29 @@ impl Check<'_> {
     }
 }
 
+/// Returns whether packets of an owner may be sent on with an address of its node: no person declares that pods keep
+/// theirs.
+pub(in crate::proof) fn may_hide(fabric: &Fabric, pair: SitePair, owner: Owner) -> bool {
+    matches!(owner, Owner::Pods(_))
+        && fabric.site(pair.from).entry.pod_source != Some(PodSource::Kept)
+}
+
 /// Returns a packet from an address of a sender's node that arrives or may arrive.
-fn arriving(fabric: &Fabric, pair: SitePair, sender: Lot, receivers: Lot) -> Option<Trace> {
-    let at = NodeRef { site: pair.from, node: sender.first.owner.node()? };
-    let masks = fabric.site(at.site).masks(at.node, sender.first.span.family);
+pub(in crate::proof) fn arriving(
+    fabric: &Fabric,
+    pair: SitePair,
+    sender: AddressBlock,
+    receiver: AddressBlock,
+) -> Option<Trace> {
+    let at = NodeRef { site: pair.from, node: sender.owner.node()? };
+    let masks = fabric.site(at.site).masks(at.node, sender.span.family);
     let taken = masks.filter(|it| fabric.takes_masked(at, pair.to, *it) != Some(false));
     let traces = taken.map(|source| {
         fabric.exchange(Packet {
             from: at,
             source,
-            to: receivers.least.owner.goal(pair.to),
-            destination: receivers.least.span.first_address(),
+            to: receiver.owner.goal(pair.to),
+            destination: receiver.span.first_address(),
             session: Session::New,
         })
     });

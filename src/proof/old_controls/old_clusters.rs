@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::agent::fabric::{Fabric, Site};
+use crate::kilo::id::NodeId;
 use crate::mesh::{Entry, Mesh};
 use crate::name::ClusterName;
 use crate::net::Cidr;
@@ -77,7 +78,7 @@ impl<'c> OldClusters<'c> {
 
     /// Returns the old clusters as which some addresses of a cluster count: that of its name, those that had the key of the
     /// node, and those that declared any of the addresses. A new cluster counts as itself.
-    pub(super) fn of(&self, site: &Site, block: &AddressBlock) -> BTreeSet<&'c ClusterName> {
+    fn of(&self, site: &Site, block: &AddressBlock) -> BTreeSet<&'c ClusterName> {
         let node = block.owner.node();
         let key = node.and_then(|it| site.node(it).kilo.key);
         let by_key = key.and_then(|it| self.keys.get(&it)).into_iter().flatten();
@@ -91,10 +92,31 @@ impl<'c> OldClusters<'c> {
         counting
     }
 
-    /// Returns all old clusters as which addresses of a cluster may count.
-    pub(super) fn of_site(&self, site: &Site) -> BTreeSet<&'c ClusterName> {
-        let blocks = address_blocks(site);
-        blocks.iter().flat_map(|it| self.of(site, it)).collect()
+    /// Returns the old clusters as which the addresses of a cluster count.
+    pub(super) fn blocks(&self, site: &Site) -> CountedAddresses<'c> {
+        let blocks = address_blocks(site).into_iter();
+        CountedAddresses(blocks.map(|it| (block_key(&it), self.of(site, &it))).collect())
+    }
+}
+
+/// The addresses of a cluster, with the old clusters as which they count.
+pub(super) struct CountedAddresses<'c>(BTreeMap<BlockKey, BTreeSet<&'c ClusterName>>);
+
+type BlockKey = (Span, Option<NodeId>);
+
+fn block_key(block: &AddressBlock) -> BlockKey {
+    (block.span, block.owner.node())
+}
+
+impl<'c> CountedAddresses<'c> {
+    /// Returns the old clusters as which a block counts.
+    pub(super) fn of(&self, block: &AddressBlock) -> impl Iterator<Item = &'c ClusterName> {
+        self.0.get(&block_key(block)).into_iter().flatten().copied()
+    }
+
+    /// Returns all of the old clusters.
+    pub(super) fn clusters(&self) -> impl Iterator<Item = &'c ClusterName> {
+        self.0.values().flatten().copied()
     }
 }
 

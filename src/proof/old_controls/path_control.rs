@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::old_clusters::{OldClusters, outside};
+use super::asked_paths::Question;
+use super::old_clusters::{CountedAddresses, outside};
 use crate::agent::fabric::Site;
 use crate::expectations::{AllowedPaths, Expectation, Expected, Selection};
 use crate::mesh::{Mesh, Range};
@@ -149,9 +150,13 @@ impl<'c> PathControl<'c> {
         matches!(self, Self::Expectation(it) if it.expected == Expected::Reach)
     }
 
-    /// Returns whether only paths that no mesh declares are refused.
-    pub(super) fn is_undeclared(&self) -> bool {
-        matches!(self, Self::Undeclared { .. })
+    /// Returns the question about paths to which it refuses a yes.
+    pub(super) fn question(&self) -> Question {
+        match self {
+            Self::Undeclared { .. } => Question::IsUndeclared,
+            _ if self.is_reach() => Question::Fails,
+            _ => Question::IsOpen,
+        }
     }
 
     /// Returns the directions of the paths: the limits of a cluster hold in both.
@@ -192,19 +197,6 @@ impl<'c> PathControl<'c> {
         }
     }
 
-    /// Returns which clusters may send and which may receive what it is about, given the old clusters as which their
-    /// addresses count.
-    pub(super) fn may_be_about(
-        &self,
-        way: Direction,
-        counting: &[BTreeSet<&ClusterName>],
-    ) -> [Vec<bool>; 2] {
-        self.sides(way).map(|side| {
-            let sites = counting.iter();
-            sites.map(|all| all.iter().any(|it| side.may_have(it))).collect()
-        })
-    }
-
     /// Returns whether it refuses open paths between these sides. Paths within an old cluster are not between clusters.
     pub(super) fn forbids(&self, sender: &SideKey, receiver: &SideKey) -> bool {
         if sender.cluster == receiver.cluster {
@@ -228,7 +220,7 @@ impl<'c> ControlledSide<'_, 'c> {
     }
 
     /// Returns whether it may have addresses that count as a cluster.
-    fn may_have(&self, cluster: &ClusterName) -> bool {
+    pub(super) fn may_have(&self, cluster: &ClusterName) -> bool {
         match self {
             Self::Selected(meant) => meant.selection().has_cluster(cluster),
             Self::Any(_) => true,
@@ -242,7 +234,7 @@ impl<'c> ControlledSide<'_, 'c> {
     /// Returns the parts of blocks that it is about, by the old cluster as which they count.
     pub(super) fn parts(
         &self,
-        clusters: &OldClusters<'c>,
+        counted: &CountedAddresses<'c>,
         site: &Site,
         blocks: &[AddressBlock],
     ) -> SideParts<'c> {
@@ -263,7 +255,7 @@ impl<'c> ControlledSide<'_, 'c> {
                 }
                 _ => Vec::new(),
             };
-            let counting = clusters.of(site, block).into_iter().filter(|it| self.may_have(it));
+            let counting = counted.of(block).filter(|it| self.may_have(it));
             for cluster in counting {
                 let cut = match self {
                     Self::Unaccepted(accepted) => Some(accepted.refused(cluster, block.span)),

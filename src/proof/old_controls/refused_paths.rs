@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Cell, Cells};
+use super::Cells;
 use crate::agent::fabric::{Fabric, SitePair};
 use crate::name::ClusterName;
 use crate::net::prefixes::Span;
@@ -16,11 +16,25 @@ pub(super) struct PathRectangle {
     pub(super) receivers: Vec<AddressBlock>,
 }
 
-/// Paths from one cluster to another that a control of the old version refuses, and that the old version did not have.
+/// The most pairs of clusters of which a control lists refused paths.
+const LISTED: usize = 20;
+
+/// The paths that a control of the old version refuses, and that the old version did not have.
 #[derive(Clone, Debug)]
 pub struct RefusedPaths {
     /// The index of the control.
     pub control: usize,
+    /// The pairs of clusters between which they are, as far as they are listed.
+    pub pairs: Vec<RefusedPair>,
+    /// The number of pairs that are not listed.
+    pub omitted: usize,
+    /// The number of paths.
+    pub paths: u64,
+}
+
+/// Refused paths from one cluster to another.
+#[derive(Clone, Debug)]
+pub struct RefusedPair {
     /// The sender and the receiver, by their names in the new version.
     pub between: [ClusterName; 2],
     /// The clusters as which they count, if these have other names.
@@ -29,6 +43,13 @@ pub struct RefusedPaths {
     pub paths: u64,
     /// The addresses of one of the paths, with their owners.
     pub example: [String; 2],
+}
+
+/// The paths between two clusters: the old clusters as which both count, the number, and one of them.
+struct FoundPair<'c> {
+    counted_as: [BTreeSet<&'c ClusterName>; 2],
+    paths: u64,
+    example: [AddressBlock; 2],
 }
 
 /// Spans, sorted, that may overlap.
@@ -64,46 +85,48 @@ impl KnownAddresses {
 /// Returns the refused paths of the new version that are new: neither did the old version have a refused path between
 /// the same addresses, nor, for addresses that it did not have, between any of the same clusters.
 pub(super) fn added(
+    control: usize,
     fabric: &Fabric,
     now: &Cells,
     before: &Cells,
     known: &KnownAddresses,
-) -> Vec<RefusedPaths> {
-    let mut added: BTreeMap<(usize, SitePair), RefusedPaths> = BTreeMap::new();
+) -> Option<RefusedPaths> {
+    let mut found: BTreeMap<SitePair, FoundPair> = BTreeMap::new();
     for (cell, paths) in now {
         let old = before.get(cell).map_or(&[][..], Vec::as_slice);
         let old: Vec<[KnownAddresses; 2]> = old.iter().map(PathRectangle::addresses).collect();
         for it in paths {
-            if let Some((count, example)) = it.uncovered(&old, known) {
-                add(&mut added, fabric, cell, it.pair, (count, example));
+            let Some((count, example)) = it.uncovered(&old, known) else {
+                continue;
+            };
+            let counted_as = [BTreeSet::new(), BTreeSet::new()];
+            let all = found.entry(it.pair).or_insert(FoundPair { counted_as, paths: 0, example });
+            all.paths = all.paths.saturating_add(count);
+            for (counted, cluster) in all.counted_as.iter_mut().zip(cell.0) {
+                counted.insert(cluster);
             }
         }
     }
-    added.into_values().collect()
+    let paths = found.values().fold(0, |all: u64, it| all.saturating_add(it.paths));
+    let omitted = found.len().saturating_sub(LISTED);
+    let pairs = found.into_iter().take(LISTED).map(|(pair, it)| it.named(fabric, pair));
+    let pairs: Vec<RefusedPair> = pairs.collect();
+    (!pairs.is_empty()).then_some(RefusedPaths { control, pairs, omitted, paths })
 }
 
-fn add(
-    added: &mut BTreeMap<(usize, SitePair), RefusedPaths>,
-    fabric: &Fabric,
-    (control, counted_as, _): &Cell,
-    pair: SitePair,
-    (paths, example): (u64, [AddressBlock; 2]),
-) {
-    let between = pair.both().map(|it| fabric.site(it).cluster.clone());
-    let all = added.entry((*control, pair)).or_insert_with(|| RefusedPaths {
-        control: *control,
-        between: between.clone(),
-        counted_as: [BTreeSet::new(), BTreeSet::new()],
-        paths: 0,
-        example: [(pair.from, example[0]), (pair.to, example[1])].map(|(site, block)| {
+impl FoundPair<'_> {
+    fn named(self, fabric: &Fabric, pair: SitePair) -> RefusedPair {
+        let between = pair.both().map(|it| fabric.site(it).cluster.clone());
+        let [from, to] = self.counted_as;
+        let counted_as = [(from, &between[0]), (to, &between[1])].map(|(all, own)| {
+            all.into_iter().filter(|it| *it != own).cloned().collect::<BTreeSet<ClusterName>>()
+        });
+        let [sender, receiver] = self.example;
+        let example = [(pair.from, sender), (pair.to, receiver)].map(|(site, block)| {
             let address = block.span.first_address();
             format!("{address} ({})", whose(fabric, site, address))
-        }),
-    });
-    all.paths = all.paths.saturating_add(paths);
-    let sides = all.counted_as.iter_mut().zip(counted_as).zip(&between);
-    for ((counted, cluster), _) in sides.filter(|it| *it.0.1 != it.1) {
-        counted.insert((*cluster).clone());
+        });
+        RefusedPair { between, counted_as, paths: self.paths, example }
     }
 }
 

@@ -1,15 +1,13 @@
 //! The judgement of the old controls about a change, in words. Every text of a file is escaped here.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::controls::{ControlChange, JudgedChange, WrittenValues};
 use crate::diagnostic::Quoted;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::proof::messages::expectation;
-use crate::proof::old_controls::{PathControl, RefusedPaths};
+use crate::proof::old_controls::{PathControl, RefusedPair, RefusedPaths};
 use crate::results::source_texts::SourceTexts;
-use crate::text::{count, first, listed};
+use crate::text::{count, first, first_of, listed};
 
 use super::Compared;
 use super::wording::{line, name};
@@ -35,14 +33,10 @@ impl Compared<'_> {
         let Some(judged) = self.judged else {
             return Vec::new();
         };
-        let mut refused: BTreeMap<usize, Vec<&RefusedPaths>> = BTreeMap::new();
-        for paths in &judged.refused {
-            refused.entry(paths.control).or_default().push(paths);
-        }
         let note = |kind, is_weaker, text| ControlNote { kind, is_weaker, text };
-        let refused = refused.into_iter().filter_map(|(index, paths)| {
-            let control = judged.controls.get(index)?;
-            let text = format!("{}: {}", self.control(judged, control), reached(control, &paths));
+        let refused = judged.refused.iter().filter_map(|paths| {
+            let control = judged.controls.get(paths.control)?;
+            let text = format!("{}: {}", self.control(judged, control), reached(control, paths));
             Some(note("no longer kept", true, text))
         });
         let unread = judged.unread.iter().map(|it| {
@@ -72,8 +66,7 @@ impl Compared<'_> {
     /// Returns a sentence about the controls; nothing if none is concerned.
     pub(super) fn control_sentence(&self) -> Option<String> {
         let judged = self.judged.filter(|it| !it.is_empty())?;
-        let refusing = judged.refused.iter().map(|it| it.control);
-        let refusing = refusing.collect::<BTreeSet<usize>>().len();
+        let refusing = judged.refused.len();
         let weaker = judged.changes.iter().filter(|it| it.is_weaker).count();
         let others = judged.changes.len() - weaker + judged.unjudged.len();
         let unread = judged.unread.len();
@@ -172,23 +165,22 @@ fn value(text: &str) -> String {
 }
 
 /// Returns which clusters reach each other although a control refuses that.
-fn reached(control: &PathControl, paths: &[&RefusedPaths]) -> String {
+fn reached(control: &PathControl, paths: &RefusedPaths) -> String {
     let verb = if control.is_reach() { "does not reach" } else { "reaches" };
-    let pairs = paths.iter().map(|it| {
+    let pairs = paths.pairs.iter().map(|it| {
         let [from, to] = [0, 1].map(|side| counted(it, side));
         format!("{from} {verb} {to}")
     });
-    let pairs = first(PAIRS, pairs);
-    let all = paths.iter().fold(0, |all: u64, it| all.saturating_add(it.paths));
-    let example = paths.first().map(|it| {
+    let pairs = first_of(PAIRS, pairs, paths.omitted);
+    let example = paths.pairs.first().map(|it| {
         let [from, to] = &it.example;
         format!(", such as {from} → {to}")
     });
-    format!("{pairs} ({}{})", count(all, "path"), example.unwrap_or_default())
+    format!("{pairs} ({}{})", count(paths.paths, "path"), example.unwrap_or_default())
 }
 
 /// Returns a cluster with the old clusters as which it counts.
-fn counted(paths: &RefusedPaths, side: usize) -> String {
+fn counted(paths: &RefusedPair, side: usize) -> String {
     let (Some(cluster), Some(old)) = (paths.between.get(side), paths.counted_as.get(side)) else {
         return String::new();
     };

@@ -374,10 +374,10 @@ fn compare(asked: &mut AskedChange, before: &Before, after: &After) -> Changes {
     let new =
         ManuallyDrop::new(after.applied.fabric_of(after.inputs, Some(after.fleet), Some(&old)));
     let most_steps = after.inputs.settings.ceilings.most_steps();
-    let fabrics = before.inputs.is_some().then_some((&*old, &*new));
+    let versions = old_fleet.as_ref().map(|it| [(&*old, it), (&*new, after.fleet)]);
     let unknown = JudgedChange { is_unproven: true, ..JudgedChange::default() };
     asked.judged = match asked.controls {
-        Some(controls) => Some(controls.judge(fabrics, most_steps)),
+        Some(controls) => Some(controls.judge(versions, most_steps)),
         None => Some(unknown).filter(|_| before.has_unknown_controls),
     };
     let version = |fleet, fabric, asked| Version { fleet, fabric, asked };

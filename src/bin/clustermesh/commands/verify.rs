@@ -161,11 +161,8 @@ impl<'e> Proof<'e> {
 }
 
 impl<F: FnOnce() -> Excused + Send> LeftOut for LeftOutByPlan<'_, '_, F> {
-    /// Returns whether every mesh of a cluster leaves a node out.
     fn has_node(&self, at: NodeRef) -> bool {
-        let name = self.fabric.node(at).kilo.name.as_str();
-        let mut members = self.members(at.site).peekable();
-        members.peek().is_some() && members.all(|it| !it.membership.usable.contains(name))
+        self.planned.is_some_and(|it| is_left_out(it.fleet, self.fabric, at))
     }
 
     fn causing(&self, site: SiteId) -> usize {
@@ -184,6 +181,14 @@ impl<F> LeftOutByPlan<'_, '_, F> {
         let planned = self.planned.into_iter();
         planned.flat_map(move |it| it.fleet.memberships(self.fabric.site(site).cluster))
     }
+}
+
+/// Returns whether every mesh of a cluster leaves a node out.
+pub(crate) fn is_left_out(fleet: &Fleet, fabric: &Fabric, at: NodeRef) -> bool {
+    let site = fabric.site(at.site);
+    let name = site.node(at.node).kilo.name.as_str();
+    let mut members = fleet.memberships(site.cluster).peekable();
+    members.peek().is_some() && members.all(|it| !it.membership.usable.contains(name))
 }
 
 impl ProofInputs {

@@ -48,7 +48,7 @@ enum FileContent {
 
 /// Finds controls that are not read: beside the meshes that were read, and in other files.
 pub(super) fn find(settings: &Settings, reading: &MeshReading) -> anyhow::Result<Vec<Finding>> {
-    let meshes = settings.mesh_files()?.into_iter().map(|it| plain(&it.path));
+    let meshes = settings.mesh_files()?.into_iter().map(|it| input_file::plain(&it.path));
     let mut search = ControlSearch {
         settings,
         roots: settings.home_roots(),
@@ -126,7 +126,7 @@ impl ControlSearch<'_> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let alike = alike(&stem);
         let is_data = is_data(path);
-        if self.meshes.contains(&plain(path)) || !is_data && alike.is_none() {
+        if self.meshes.contains(&input_file::plain(path)) || !is_data && alike.is_none() {
             return;
         }
         match (self.content(path, alike.is_some()), alike.or(within)) {
@@ -249,11 +249,6 @@ fn alike(name: &str) -> Option<ControlKind> {
         "policy" | "policies" | "policys" => Some(ControlKind::Policy),
         _ => None,
     }
-}
-
-/// Returns a path without `./`, which a config may write before it.
-fn plain(path: &Path) -> PathBuf {
-    path.components().filter(|it| *it != Component::CurDir).collect()
 }
 
 /// Returns whether the ending of a name is that of YAML or JSON.

@@ -6,12 +6,15 @@ use serde::Serialize;
 use crate::controls::{ControlChange, JudgedChange, WrittenValues};
 use crate::diagnostic::escaped;
 use crate::name::ClusterName;
-use crate::proof::old_controls::RefusedPaths;
+use crate::proof::old_controls::RefusedPair;
 use crate::results::diff::{Compared, controls};
 use crate::results::findings::json::{WrittenPlace, bare_place};
 use crate::results::source_texts::SourceTexts;
 
 use super::NAME;
+
+/// The most pairs of clusters with refused paths that are listed.
+const REFUSED: usize = 1000;
 
 /// The controls of the old version, compared with those of the new one, and what they refuse in it.
 #[derive(JsonSchema, Serialize)]
@@ -23,8 +26,11 @@ pub struct WrittenControls<'a> {
     /// True if it is not known what the old controls refuse: the old mesh, the old
     /// Peers or the steps of a proof are missing.
     unproven: bool,
-    /// The paths that the old controls refuse and that the old version did not have.
+    /// The paths that the old controls refuse and that the old version did not have, by pairs of clusters: at most 20 of
+    /// each control, and 1,000 of all.
     refused: Vec<WrittenRefusal<'a>>,
+    /// The number of further pairs that are not listed, of all controls.
+    refused_omitted: usize,
     /// Old expectations that select nothing in the new version.
     unjudged: Vec<WrittenControl>,
     /// Mistakes that keep old controls from being read.
@@ -109,10 +115,13 @@ pub(super) fn written<'a>(compared: &'a Compared<'a>) -> Option<WrittenControls<
         place: it.labels.first().map(|it| bare_place(&it.place, "", old)),
     });
     let refused = judged.refused.iter();
+    let refused = refused.flat_map(|it| it.pairs.iter().map(move |pair| (it.control, pair)));
+    let omitted = judged.refused.iter().map(|it| it.omitted).sum::<usize>();
     Some(WrittenControls {
         weaker: judged.is_weaker(),
         unproven: judged.is_unproven,
-        refused: refused.filter_map(|it| refusal(judged, it, old)).collect(),
+        refused_omitted: omitted + refused.clone().count().saturating_sub(REFUSED),
+        refused: refused.take(REFUSED).filter_map(|it| refusal(judged, it, old)).collect(),
         unjudged: unjudged.collect(),
         unread: unread.collect(),
         changes: judged.changes.iter().map(|it| change(it, old, compared.files)).collect(),
@@ -129,14 +138,14 @@ fn control(judged: &JudgedChange, index: usize, old: &dyn SourceTexts) -> Option
 
 fn refusal<'a>(
     judged: &JudgedChange,
-    paths: &'a RefusedPaths,
+    (index, paths): (usize, &'a RefusedPair),
     old: &dyn SourceTexts,
 ) -> Option<WrittenRefusal<'a>> {
     let [from, to] = &paths.between;
     let [from_counts_as, to_counts_as] =
         paths.counted_as.each_ref().map(|it| it.iter().map(ClusterName::as_str).collect());
     Some(WrittenRefusal {
-        control: control(judged, paths.control, old)?,
+        control: control(judged, index, old)?,
         from: from.as_str(),
         to: to.as_str(),
         from_counts_as,

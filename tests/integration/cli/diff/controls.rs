@@ -127,6 +127,103 @@ fn a_policy_that_is_deleted_still_judges_the_new_link() {
     );
 }
 
+/// A network plugin may send packets of pods on with the address of their node, which the other side accepts.
+#[test]
+fn pods_that_arrive_with_the_address_of_their_node_are_not_kept_out() {
+    for (pods, is_kept) in [("", false), ("      podSource: Kept\n", true)] {
+        let repository = tenants();
+        let folder = &repository.folder;
+        let name = "    - name: north\n";
+        folder.edit("mesh.yaml", name, &format!("{name}{pods}"));
+        folder.write(
+            "expectations.yaml",
+            EXPECTATIONS
+                .replace("{ group: tenants }", "{ cluster: north }")
+                .replace("{ other: true }", "{ cluster: west }")
+                .replace("expect:", "class: Pod\n  expect:"),
+        );
+        repository.commit();
+        folder.edit("mesh.yaml", "hubs: [east]", "hubs: [east, north]");
+        let accepted = "acceptedNetworks: [10.1.0.0/16, 10.101.0.0/24, 10.102.0.0/24]";
+        let name = "    - name: west\n";
+        folder.edit("mesh.yaml", name, &format!("{name}      {accepted}\n"));
+        if is_kept {
+            assert_kept(&repository);
+        } else {
+            let text = weaker(&repository);
+            assert_contains(&text, "no longer kept: expectation `tenants never reach each other`");
+            assert_contains(&text, "north reaches west");
+        }
+        render(folder);
+        let run = folder.run(&["verify"]);
+        let is_broken =
+            run.stdout.contains("expected Deny") || run.stderr.contains("expected Deny");
+        assert_eq!(is_broken, !is_kept, "{}{}", run.stdout, run.stderr);
+    }
+}
+
+#[test]
+fn json_lists_some_refused_pairs_and_counts_the_others() {
+    let folder = Folder::empty();
+    let entries = (1..8).map(|it| {
+        folder.keep(&format!("c{it}"), &[node(it, 1)]);
+        format!(
+            "    - {{ name: c{it}, podCIDRs: [10.{it}.0.0/16], wireguardCIDR: 10.10{it}.0.0/24 }}\n"
+        )
+    });
+    let entries: String = entries.collect();
+    let mesh = "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: { name: m }\n";
+    let hub = HUB.replace("east", "c1");
+    folder.write("mesh.yaml", format!("{mesh}{hub}  clusters:\n{entries}"));
+    folder.write(
+        "expectations.yaml",
+        EXPECTATIONS
+            .replace("group: tenants", "addresses: [10.0.0.0/8]")
+            .replace("other: true", "addresses: [10.0.0.0/8]"),
+    );
+    render(&folder);
+    let repository = Repository::of(folder);
+    repository.commit();
+    repository.folder.edit("mesh.yaml", &hub, "spec:\n");
+    let run = repository.diff(&["--fail-on-weaker", "--output", "json"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let controls = &run.json()["controls"];
+    assert_eq!(controls["refused"].as_array().unwrap().len(), 20);
+    assert_eq!(controls["refusedOmitted"], json!(10));
+    let text = weaker(&repository);
+    assert_contains(&text, "c2 reaches c3, ");
+    assert_contains(&text, " and 24 more (");
+}
+
+/// What a few nodes report makes neither `verify` fail nor this.
+#[test]
+fn a_path_that_only_a_few_nodes_fail_is_excused() {
+    let repository = Repository::of(Folder::mesh());
+    let folder = &repository.folder;
+    let nodes = || (1..7).map(|it| node(2, it)).collect::<Vec<_>>();
+    folder.keep("north", &nodes());
+    folder.write(
+        "expectations.yaml",
+        EXPECTATIONS
+            .replace("{ group: tenants }", "{ cluster: east }")
+            .replace("{ other: true }", "{ cluster: north }")
+            .replace("Deny", "Reach"),
+    );
+    render(folder);
+    repository.commit();
+    let mut without_key = nodes();
+    without_key[5]["annotations"]["kilo.squat.ai/key"] = json!("nonsense");
+    folder.keep("north", &without_key);
+    assert_kept(&repository);
+    render(folder);
+    let run = folder.run(&["verify"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    // All of them are the cluster.
+    repository.git(&["checkout", "--quiet", "."]);
+    folder.edit("mesh.yaml", "spec:\n", &HUB.replace("east", "west"));
+    assert_contains(&weaker(&repository), "east does not reach north");
+}
+
 #[test]
 fn an_undeclared_denial_takes_what_the_new_meshes_declare_as_declared() {
     let repository = tenants();

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use clustermesh::agent::fabric::Fabric;
+use clustermesh::agent::fabric::{Fabric, NodeRef};
 use clustermesh::config::Config;
 use clustermesh::controls::{Controls, JudgedChange};
 use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::expectations::Expectations;
+use clustermesh::fleet::Fleet;
 use clustermesh::mesh::Mesh;
 use clustermesh::place::Place;
 use clustermesh::policy::Policy;
@@ -16,7 +17,7 @@ use clustermesh::rules::Finding;
 use clustermesh::rules::gitops::GuardFile;
 use clustermesh::rules::mesh;
 
-use crate::commands::verify::expectations;
+use crate::commands::verify::{self, expectations};
 use crate::failure::CommandFailure;
 use crate::files::ShownFiles;
 use crate::inputs::Inputs;
@@ -67,17 +68,25 @@ impl BothControls {
 
     /// Compares the controls, and judges the new Peers by the old ones. Without the old Peers, it is not known what the old
     /// controls refuse.
-    pub(super) fn judge(&self, fabrics: Option<(&Fabric, &Fabric)>, most: u64) -> JudgedChange<'_> {
+    pub(super) fn judge(
+        &self,
+        versions: Option<[(&Fabric, &Fleet); 2]>,
+        most: u64,
+    ) -> JudgedChange<'_> {
         let (old, new) = (self.old.controls(), self.new.controls());
         let controls = old.of_paths(clock::today());
         let mut judged = JudgedChange {
-            changes: old.changes(&new, fabrics),
+            changes: old.changes(&new, versions.map(|it| (it[0].0, it[1].0))),
             unread: self.old.unread.clone(),
             ..JudgedChange::default()
         };
-        if let Some((before, after)) = fabrics {
-            let before = JudgedVersion { fabric: before, meshes: old.meshes };
-            let after = JudgedVersion { fabric: after, meshes: new.meshes };
+        if let Some([before, after]) = versions {
+            let left_out = [before, after]
+                .map(|(fabric, fleet)| move |at: NodeRef| verify::is_left_out(fleet, fabric, at));
+            let before =
+                JudgedVersion { fabric: before.0, meshes: old.meshes, left_out: &left_out[0] };
+            let after =
+                JudgedVersion { fabric: after.0, meshes: new.meshes, left_out: &left_out[1] };
             match old_controls::refused(&controls, before, after, most) {
                 Ok(refused) => judged.refused = refused,
                 Err(_) => judged.is_unproven = true,
