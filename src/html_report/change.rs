@@ -93,6 +93,14 @@ pub(super) struct ChangeView<'d> {
     paths: Vec<ChangedPair<'d>>,
     more_paths: usize,
     services: &'d [WrittenServiceChange<'d>],
+    controls: Option<ChangedControls<'d>>,
+}
+
+/// The fate of the controls of the old version.
+#[derive(Serialize)]
+struct ChangedControls<'d> {
+    summary: Option<&'d str>,
+    messages: &'d [String],
 }
 
 /// A stage on the way from the old to the new Peers.
@@ -160,6 +168,10 @@ impl<'d> ChangeView<'d> {
             paths: paths.collect(),
             more_paths: difference.paths.len().saturating_sub(PAIRS),
             services: &difference.services,
+            controls: difference.controls.as_ref().map(|it| ChangedControls {
+                summary: it.summary.as_deref(),
+                messages: &it.messages,
+            }),
         })
     }
 }

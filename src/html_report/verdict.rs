@@ -11,6 +11,7 @@ use crate::changes::Grade;
 use crate::diagnostic::Severity;
 use crate::diagnostic::mistake::MISSING_SNAPSHOT;
 use crate::proof::rule::OUTDATED_TREE;
+use crate::results::diff::json::controls::WrittenControls;
 use crate::results::diff::json::form::WrittenDiff;
 use crate::results::findings::json::WrittenPlace;
 use crate::results::verify::json::WrittenVerification;
@@ -98,6 +99,7 @@ fn level(results: &MeshResults, findings: &FindingList, cut_off: &[CutOffCluster
         || !cut_off.is_empty()
         || !results.refusals().is_empty()
         || disturbing(results).is_some()
+        || changed_controls(results).is_some_and(|it| it.weaker)
     {
         VerdictLevel::Attention
     } else {
@@ -176,6 +178,9 @@ fn points(results: &MeshResults, findings: &FindingList, cut_off: &[CutOffCluste
     if let Some(change) = disturbing(results) {
         let WrittenDiff { against, grade, .. } = change;
         points.push(format!("grade of the change since `{against}`: {}", grade.name()));
+    }
+    if let Some(summary) = changed_controls(results).and_then(|it| it.summary.as_deref()) {
+        points.push(format!("controls of this change: {}", summary.trim_end_matches('.')));
     }
     let warnings = findings.count(Severity::Warning);
     if 0 < warnings {
@@ -266,8 +271,15 @@ impl<'d> FirstStep<'d> {
             return Some(step(&refusal.message, refusal.help.as_deref()));
         }
         let message = "Read what this change does, then decide whether to merge it.";
-        disturbing(results).map(|_| step(message, None))
+        let is_any = disturbing(results).is_some()
+            || changed_controls(results).is_some_and(|it| it.summary.is_some());
+        is_any.then(|| step(message, None))
     }
+}
+
+/// Returns what became of the controls of the old version, if they were compared.
+fn changed_controls<'d>(results: &'d MeshResults) -> Option<&'d WrittenControls<'d>> {
+    results.difference.as_ref()?.as_ref().ok()?.controls.as_ref()
 }
 
 /// Returns a change that takes or interrupts paths.

@@ -12,6 +12,7 @@ use crate::report::page::PageForm;
 use crate::report::style::plain;
 use crate::report::width::Width;
 use crate::results::findings::Report;
+use crate::results::findings::github::{self, ANNOTATIONS};
 use crate::results::findings::markdown::COMMENT;
 use crate::results::forms::ResultForms;
 use crate::results::source_texts::SourceTexts;
@@ -69,9 +70,13 @@ impl ResultForms for Compared<'_> {
 }
 
 impl Compared<'_> {
-    /// Returns annotations for a job of GitHub Actions, and the page for people. A log of a job has no colours.
-    pub fn github(&self, width: Width) -> String {
-        self.report().github() + &plain(&human::text(self, width))
+    /// Returns annotations for a job of GitHub Actions, and the page for people. A log of a job has no colours. Weaker
+    /// controls are errors if the job fails for them.
+    pub fn github(&self, width: Width, fails_for_weaker: bool) -> String {
+        let notes = self.control_notes().into_iter();
+        let weaker = notes.filter(|it| fails_for_weaker && it.is_weaker).take(ANNOTATIONS);
+        let weaker = weaker.map(|it| github::error(it.kind, &it.text));
+        weaker.collect::<String>() + &self.report().github() + &plain(&human::text(self, width))
     }
 
     /// Returns Markdown of at most `limit` bytes.

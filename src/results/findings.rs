@@ -10,7 +10,7 @@ pub mod concise;
 pub mod entry;
 mod excerpt;
 mod fingerprint;
-mod github;
+pub(super) mod github;
 mod gitlab;
 mod human;
 pub mod json;

@@ -16,7 +16,7 @@ use crate::results::source_texts::SourceTexts;
 
 use super::{Compared, remedy, wording};
 
-mod controls;
+pub(crate) mod controls;
 pub mod form;
 
 use form::{

@@ -12,7 +12,7 @@ use super::{Report, wording};
 const SHOWN: usize = 2000;
 
 /// The number of annotations of a severity that a job shows.
-const ANNOTATIONS: usize = 10;
+pub(in crate::results) const ANNOTATIONS: usize = 10;
 
 /// Returns a command for each finding, the most severe first, and first of all those that a job has
 /// room for.
@@ -46,6 +46,11 @@ fn command(entry: &ReportEntry, place: &RepositoryPlace) -> String {
     let title = property(finding.rule.name());
     let message = data(&wording::text(entry, SHOWN));
     command + &format!(",title={title}::{message}\n")
+}
+
+/// Returns a command for an error that is in no file of the new version.
+pub(in crate::results) fn error(title: &str, message: &str) -> String {
+    format!("::error title={}::{}\n", property(title), data(message))
 }
 
 fn data(text: &str) -> String {

@@ -146,7 +146,7 @@ fn diff(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandR
         DiffFormat::Markdown => printer.finish(&compared, TableFormat::Markdown)?,
         DiffFormat::Json => printer.finish(&compared, TableFormat::Json)?,
         DiffFormat::Github => {
-            printer.print(&compared.github(terminal::stdout()))?;
+            printer.print(&compared.github(terminal::stdout(), args.fail_on_weaker))?;
             printer.summarize_differences(&compared);
         }
     }

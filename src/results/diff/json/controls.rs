@@ -13,6 +13,9 @@ use crate::results::source_texts::SourceTexts;
 
 use super::NAME;
 
+/// The most sentences.
+const MESSAGES: usize = 100;
+
 /// The most pairs of clusters with refused paths that are listed.
 const REFUSED: usize = 1000;
 
@@ -22,7 +25,13 @@ const REFUSED: usize = 1000;
 #[serde(rename_all = "camelCase")]
 pub struct WrittenControls<'a> {
     /// True if the old controls refuse something, or one is weaker or cannot be read: `--fail-on-weaker` exits with 1.
-    weaker: bool,
+    pub weaker: bool,
+    /// The number of controls that changed or are no longer kept, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"1 control is weaker.")]
+    pub summary: Option<String>,
+    /// All that is reported about controls, in sentences, the most severe first; at most 100.
+    pub messages: Vec<String>,
     /// True if it is not known what the old controls refuse: the old mesh, the old
     /// Peers or the steps of a proof are missing.
     unproven: bool,
@@ -114,11 +123,15 @@ pub(super) fn written<'a>(compared: &'a Compared<'a>) -> Option<WrittenControls<
         control: escaped(&it.message.to_string(), NAME),
         place: it.labels.first().map(|it| bare_place(&it.place, "", old)),
     });
+    let messages = compared.control_notes().into_iter().take(MESSAGES);
+    let messages = messages.map(|it| format!("{}: {}", it.kind, it.text));
     let refused = judged.refused.iter();
     let refused = refused.flat_map(|it| it.pairs.iter().map(move |pair| (it.control, pair)));
     let omitted = judged.refused.iter().map(|it| it.omitted).sum::<usize>();
     Some(WrittenControls {
         weaker: judged.is_weaker(),
+        summary: compared.control_sentence(),
+        messages: messages.collect(),
         unproven: judged.is_unproven,
         refused_omitted: omitted + refused.clone().count().saturating_sub(REFUSED),
         refused: refused.take(REFUSED).filter_map(|it| refusal(judged, it, old)).collect(),

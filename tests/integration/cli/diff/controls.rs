@@ -81,6 +81,40 @@ fn the_headline_is_never_alone_where_a_control_changed() {
     assert_contains(&run.stdout, "| **weaker** | expectation");
 }
 
+/// A page with "Nothing to do" must have looked at the old controls.
+#[test]
+fn the_page_shows_weaker_controls_or_that_it_did_not_look() {
+    let repository = tenants();
+    let folder = &repository.folder;
+    let page = |against: &str| {
+        let home = repository.home.path().to_str().unwrap();
+        let run = folder.run_with(&[("HOME", home)], &["report", "--against", against]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stdout
+    };
+    assert!(!page("HEAD").contains("change-controls"));
+    assert_contains(&page("rendered"), "and other controls were not compared");
+    fs::remove_file(folder.path("expectations.yaml")).unwrap();
+    let text = page("HEAD");
+    assert_contains(&text, "<p id=\"change-controls\">1 control is weaker.</p>");
+    assert_contains(&text, "controls of this change: 1 control is weaker");
+    assert!(!text.contains("Nothing to do."), "{text}");
+}
+
+#[test]
+fn weaker_controls_are_errors_of_a_job_that_fails_for_them() {
+    let repository = tenants();
+    fs::remove_file(repository.folder.path("expectations.yaml")).unwrap();
+    let run = repository.diff(&["--output", "github"]);
+    assert!(!run.stdout.contains("::error"), "{}", run.stdout);
+    let run = repository.diff(&["--output", "github", "--fail-on-weaker"]);
+    assert_eq!(run.code, 1);
+    assert_contains(
+        &run.stdout,
+        "::error title=weaker::expectation `tenants never reach each other` removed",
+    );
+}
+
 #[test]
 fn a_new_name_new_keys_or_a_split_escape_no_control() {
     let repository = tenants();
