@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use clap::ValueHint;
 use clustermesh::agent::fabric::{Fabric, NodeRef, SiteId};
 use clustermesh::expectations::Expectations;
-use clustermesh::fleet::{Member, MissingSnapshot};
+use clustermesh::fleet::{Fleet, Member, MissingSnapshot};
 use clustermesh::proof::excused::Excused;
 use clustermesh::proof::expectation::{self, Check, LeftOut};
 use clustermesh::proof::messages;
