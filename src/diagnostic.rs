@@ -51,7 +51,7 @@ pub struct Finding {
     pub help: Option<String>,
     /// The name that the finding is about, such as one that no mesh has.
     #[serde(skip)]
-    pub subject: Option<String>,
+    pub named: Option<String>,
     /// The finding that causes this one. Correcting the cause corrects both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<FindingCause>,
@@ -197,7 +197,7 @@ impl Finding {
             labels: Vec::new(),
             help: None,
             changes: Vec::new(),
-            subject: None,
+            named: None,
             cause: None,
             alike: None,
             quotes: Quotes::File,
@@ -307,7 +307,7 @@ impl Finding {
     /// Sets the name that it is about.
     #[must_use]
     pub(crate) fn of_name(mut self, name: &str) -> Self {
-        self.subject = Some(name.to_owned());
+        self.named = Some(name.to_owned());
         self
     }
 

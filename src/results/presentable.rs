@@ -67,7 +67,7 @@ fn withheld_finding(file: &ShownSource, finding: &Finding, label: &Label) -> Fin
     let finding = Finding {
         labels: vec![Label { place: shown, text: String::new() }],
         node: None,
-        subject: None,
+        named: None,
         cause: None,
         ..finding.clone()
     };

@@ -1,9 +1,12 @@
 //! Consequences: findings that follow from a finding of another rule, because both are about the same thing.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use super::{Finding, Rule};
 use crate::diagnostic::FindingCause;
 
-/// What a consequence and its cause have in common.
+/// The common part of a consequence and its cause.
 #[derive(Clone, Copy)]
 pub(super) enum Common {
     /// The run: there is one cause at most.
@@ -19,44 +22,89 @@ pub(super) enum Common {
 /// A rule of which findings follow from those of another rule. No rule follows from itself over others.
 pub(super) type ConsequenceRow = (&'static Rule, &'static Rule, Common);
 
+/// The findings of a run, by what a consequence may have in common with them.
+struct PossibleCauses<'f> {
+    /// The first finding of each rule with each common part.
+    by_part: BTreeMap<(&'static str, CommonPart), &'f Finding>,
+    /// The first finding of each subject, below which consequences are listed.
+    by_subject: BTreeMap<FindingCause, &'f Finding>,
+    /// The rules and clusters of all.
+    of_clusters: BTreeSet<(&'static str, Option<String>)>,
+}
+
+/// A part that two findings may have in common.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum CommonPart {
+    Run,
+    Cluster(String),
+    File(Arc<str>),
+    Name(String),
+}
+
+impl<'f> PossibleCauses<'f> {
+    fn new(reported: &'f [Finding]) -> Self {
+        let mut causes = Self {
+            by_part: BTreeMap::new(),
+            by_subject: BTreeMap::new(),
+            of_clusters: BTreeSet::new(),
+        };
+        for finding in reported {
+            let rule = finding.rule.name();
+            for part in parts(finding) {
+                causes.by_part.entry((rule, part)).or_insert(finding);
+            }
+            causes.by_subject.entry(finding.as_cause()).or_insert(finding);
+            causes.of_clusters.insert((rule, finding.cluster.clone()));
+        }
+        causes
+    }
+
+    /// Returns whether a cause is reported: itself, or a finding about a node of its cluster if it is about all nodes.
+    fn has(&self, cause: &FindingCause) -> bool {
+        let of_node = || self.of_clusters.contains(&(cause.rule.name(), cause.cluster.clone()));
+        self.by_subject.contains_key(cause) || cause.node.is_none() && of_node()
+    }
+
+    fn find(
+        &self,
+        consequence: &Finding,
+        &(_, rule, common): &ConsequenceRow,
+    ) -> Option<FindingCause> {
+        let part = part(consequence, common)?;
+        let cause = self.by_part.get(&(rule.name(), part.clone()))?.as_cause();
+        // Of several with one subject, a consequence is listed below the first.
+        let first = self.by_subject.get(&cause)?;
+        parts(first).any(|it| it == part).then_some(cause)
+    }
+}
+
 /// Sets the causes of findings that have none among all that are reported.
 pub(super) fn link(findings: &mut [Finding], reported: &[Finding], rows: &[ConsequenceRow]) {
-    let subjects: Vec<FindingCause> = reported.iter().map(Finding::as_cause).collect();
+    let causes = PossibleCauses::new(reported);
     for finding in findings.iter_mut() {
-        let known = finding.cause.clone().and_then(|it| it.reported_in(&subjects));
-        if known.is_some() {
+        if finding.cause.as_ref().is_some_and(|it| causes.has(it)) {
             continue;
         }
-        let rows = rows.iter().filter(|it| it.0 == finding.rule);
-        let cause = rows.filter_map(|row| cause(finding, row, reported)).next();
-        if cause.is_some() {
-            finding.cause = cause;
+        let mut rows = rows.iter().filter(|it| it.0 == finding.rule);
+        if let Some(cause) = rows.find_map(|row| causes.find(finding, row)) {
+            finding.cause = Some(cause);
         }
     }
 }
 
-fn cause(
-    finding: &Finding,
-    &(_, rule, common): &ConsequenceRow,
-    reported: &[Finding],
-) -> Option<FindingCause> {
-    let mut of_rule = reported.iter().filter(|it| it.rule == rule);
-    let cause = of_rule.find(|it| is_common(common, finding, it))?.as_cause();
-    // Of several with one subject, a consequence is listed below the first.
-    let first = reported.iter().find(|it| it.as_cause() == cause)?;
-    is_common(common, finding, first).then_some(cause)
+/// Returns the part of a consequence that its cause has too.
+fn part(consequence: &Finding, common: Common) -> Option<CommonPart> {
+    Some(match common {
+        Common::Run => CommonPart::Run,
+        Common::Cluster => CommonPart::Cluster(consequence.cluster.clone()?),
+        Common::File => CommonPart::File(Arc::clone(&consequence.labels.first()?.place.source)),
+        Common::Name => CommonPart::Name(consequence.named.clone()?),
+    })
 }
 
-fn is_common(common: Common, consequence: &Finding, cause: &Finding) -> bool {
-    let file = |it: &Finding| it.labels.first().map(|it| it.place.source.clone());
-    let is_one = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
-    match common {
-        Common::Run => true,
-        Common::Cluster => is_one(&consequence.cluster, &cause.cluster),
-        Common::File => file(consequence).is_some() && file(consequence) == file(cause),
-        Common::Name => {
-            is_one(&consequence.subject, &cause.subject)
-                || is_one(&consequence.subject, &cause.cluster)
-        }
-    }
+/// Returns all parts of a cause. A name may be that of its cluster.
+fn parts(cause: &Finding) -> impl Iterator<Item = CommonPart> {
+    let all = [Common::Run, Common::Cluster, Common::File, Common::Name];
+    let parts = all.into_iter().filter_map(|it| part(cause, it));
+    parts.chain(cause.cluster.clone().map(CommonPart::Name))
 }

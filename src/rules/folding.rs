@@ -7,25 +7,29 @@ use super::clusters::INVALID_KUBECONFIG;
 use super::command::command_name;
 use super::consequences::{Common, ConsequenceRow};
 use super::endpoints::{LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT};
+use super::gitops::UNREADABLE_MANIFEST;
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED};
 use super::ranges::{UNACCEPTED_RANGE, UNROUTABLE_RANGE};
 use super::services::UNCARRIED_SERVICE;
 use super::{Finding, bare, consequences, rendered};
 use crate::diagnostic::mistake::{
-    CONTRADICTING_FIELDS, DUPLICATE_NAME, DUPLICATE_SNAPSHOT, MISSING_SNAPSHOT, UNKNOWN_CLUSTER,
-    UNUSED_SNAPSHOT,
+    DUPLICATE_SNAPSHOT, MISSING_SNAPSHOT, UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
 };
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
+use crate::place::Place;
 use crate::text::{NAMED, count, listed};
 
 /// The number of nodes with the same problem that still have a finding each.
 const APART: usize = 2;
 
+/// The largest number of places of one finding.
+const AT_PLACES: usize = 8;
+
 /// The number of nodes that a command names.
 const IN_COMMAND: usize = 20;
 
-/// What follows from what, except for what is about changes.
-static CONSEQUENCES: [ConsequenceRow; 11] = [
+/// The causes of findings that are not about changes.
+static CONSEQUENCES: [ConsequenceRow; 10] = [
     (&NODE_NOT_SELECTED, &CONTRADICTED, Common::Cluster),
     (&NO_ANCHOR, &LOOPING_ENDPOINT, Common::Cluster),
     (&PRIVATE_ENDPOINT, &LOOPING_ENDPOINT, Common::Cluster),
@@ -33,7 +37,6 @@ static CONSEQUENCES: [ConsequenceRow; 11] = [
     (&UNACCEPTED_RANGE, &LOOPING_ENDPOINT, Common::Cluster),
     (&UNUSED_SNAPSHOT, &UNKNOWN_CLUSTER, Common::Name),
     (&DUPLICATE_SNAPSHOT, &MISSING_SNAPSHOT, Common::Name),
-    (&CONTRADICTING_FIELDS, &DUPLICATE_NAME, Common::File),
     (&UNCARRIED_SERVICE, &UNACCEPTED_RANGE, Common::Name),
     (&UNCARRIED_SERVICE, &LOOPING_ENDPOINT, Common::Name),
     (&UNCARRIED_SERVICE, &NO_ANCHOR, Common::Name),
@@ -122,49 +125,51 @@ fn with_one_kubeconfig(findings: Vec<Finding>) -> Vec<Finding> {
     folded.collect()
 }
 
-/// Puts findings that differ only in their places together.
+/// Puts findings of some rules that differ only in their places together, unless there are many.
 fn at_all_places(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut first: BTreeMap<(&'static str, Option<String>, String, Option<String>), usize> =
-        BTreeMap::new();
+    let of = |it: &Finding| {
+        let is_meant = [&UNKNOWN_CLUSTER, &UNREADABLE_MANIFEST].contains(&it.rule);
+        let (cluster, message) = (it.cluster.clone(), it.message.to_string());
+        is_meant.then_some((it.rule.name(), cluster, message, it.help.clone()))
+    };
+    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+    for kind in findings.iter().filter_map(of) {
+        *counts.entry(kind).or_default() += 1;
+    }
+    let mut first: BTreeMap<_, usize> = BTreeMap::new();
     let mut apart: Vec<Finding> = Vec::new();
     for finding in findings {
-        let text = finding.message.to_string();
-        let kind = (finding.rule.name(), finding.cluster.clone(), text, finding.help.clone());
-        let known = first.get(&kind).and_then(|it| apart.get_mut(*it));
-        if let Some(known) = known
-            && finding.node.is_none()
-            && finding.cause.is_none()
-        {
-            known.labels.extend(finding.labels);
-            continue;
+        let kind = of(&finding).filter(|it| counts.get(it).is_some_and(|it| *it <= AT_PLACES));
+        let earlier = kind.as_ref().and_then(|it| apart.get_mut(*first.get(it)?));
+        if let Some(earlier) = earlier {
+            earlier.labels.extend(finding.labels);
+        } else {
+            first.extend(kind.map(|it| (it, apart.len())));
+            apart.push(finding);
         }
-        first.entry(kind).or_insert(apart.len());
-        apart.push(finding);
     }
     apart
 }
 
 /// Links findings about a range with endpoints in it: the mistake is an endpoint if there is one, and else the range.
 fn link_looping(findings: &mut [Finding]) {
-    // The first place of one is the endpoint, and that of the other the declared range.
-    let is_at_first_of = |one: &Finding, other: &Finding| {
-        let first = other.labels.first().map(|it| &it.place);
-        one.labels.iter().any(|it| Some(&it.place) == first)
-    };
-    let looping: Vec<Finding> =
-        findings.iter().filter(|it| it.rule == &LOOPING_ENDPOINT).cloned().collect();
+    let looping = findings.iter().filter(|it| it.rule == &LOOPING_ENDPOINT);
+    let looping: Vec<Finding> = looping.cloned().collect();
     let (of_nodes, of_ranges): (Vec<&Finding>, Vec<&Finding>) =
         looping.iter().partition(|it| it.node.is_some());
-    let endpoint_of =
-        |range: &Finding| of_nodes.iter().find(|it| is_at_first_of(range, it)).copied();
+    // The first place of one is the endpoint, and that of the other the declared range.
+    let at_first = |it: &&'_ Finding| it.labels.first().map(|label| label.place.clone());
+    let endpoints: BTreeMap<Place, FindingCause> =
+        of_nodes.iter().filter_map(|it| Some((at_first(it)?, it.as_cause()))).collect();
+    let caused_by = |known: &BTreeMap<Place, FindingCause>, it: &Finding| {
+        it.labels.iter().find_map(|label| known.get(&label.place)).cloned()
+    };
+    let ranges = of_ranges.iter().filter(|it| caused_by(&endpoints, it).is_none());
+    let ranges: BTreeMap<Place, FindingCause> =
+        ranges.filter_map(|it| Some((at_first(it)?, it.as_cause()))).collect();
     for finding in findings.iter_mut().filter(|it| it.rule == &LOOPING_ENDPOINT) {
-        let cause = if finding.node.is_none() {
-            endpoint_of(finding)
-        } else {
-            let mut ranges = of_ranges.iter().filter(|it| is_at_first_of(finding, it));
-            ranges.find(|it| endpoint_of(it).is_none()).copied()
-        };
-        finding.cause = cause.map(Finding::as_cause);
+        let known = if finding.node.is_none() { &endpoints } else { &ranges };
+        finding.cause = caused_by(known, finding);
     }
 }
 

@@ -114,7 +114,7 @@ pub fn missing_snapshot(
     );
     let finding =
         Finding::new(&MISSING_SNAPSHOT, message).at(place.clone(), "named here").help(help);
-    Finding { subject: old, ..finding }
+    Finding { named: old, ..finding }
 }
 
 /// Returns the finding about a file that is not a valid service snapshot.
@@ -242,7 +242,7 @@ pub fn stray(
             (whole.key("cluster"), Quotes::File)
         }
     };
-    let subject = match stray {
+    let named_here = match stray {
         Stray::Duplicate(cluster) | Stray::Unnamed(cluster) => Some(cluster.clone()),
         Stray::Services(_) | Stray::Foreign | Stray::NodeList => None,
     };
@@ -251,7 +251,7 @@ pub fn stray(
     let cause =
         is_renamed.then_some(FindingCause { rule: &MISSING_SNAPSHOT, cluster: None, node: None });
     let finding = Finding::new(stray_rule(stray, own), message).at(place, "").with_cause(cause);
-    Finding { subject, ..finding.help(help).quoting(quotes) }
+    Finding { named: named_here, ..finding.help(help).quoting(quotes) }
 }
 
 /// Returns the remedy for the snapshot of a cluster that no mesh names; `nearest` is one that a mesh names.

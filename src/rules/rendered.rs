@@ -46,7 +46,7 @@ rules! {
     OPENED_PATH = "opened-path" Error;
 }
 
-/// What follows from what, as far as it is about changes.
+/// The causes of findings about changes, of links and of names.
 pub(super) static CONSEQUENCES: [ConsequenceRow; 18] = [
     (&SHRUNK_SOURCE, &CONTRADICTED, Common::Cluster),
     (&SHRUNK_SOURCE, &LOOPING_ENDPOINT, Common::Cluster),

@@ -18,7 +18,7 @@ pub enum DumpError {
     /// Not YAML.
     #[error("not the JSON or YAML that `kubectl get -o json` prints{}", place(.0.as_ref()))]
     Yaml(Option<(u64, u64)>),
-    /// What `kubectl get` prints for people.
+    /// A table, as `kubectl get` prints it for people.
     #[error("a table for people; write the file with `kubectl get -o json`")]
     Table,
     /// Some other object.

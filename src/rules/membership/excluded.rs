@@ -126,7 +126,7 @@ pub(super) fn overlap(member: &Member, overlap: &PodOverlap) -> Finding {
     let (rule, cluster) = (&OVERLAPPING_NODE_POD_CIDR, &member.entry.name);
     let consequence = match &overlap.excluded {
         Some(node) => {
-            format!("{} is left out of the mesh, but its own Kilo routes both", Quoted(node))
+            format!("{} is left out, but Kilo routes both", Quoted(node))
         }
         None => "the leader of their location reaches the pods of only one of them".to_owned(),
     };

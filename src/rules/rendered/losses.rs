@@ -111,9 +111,8 @@ pub fn add_losses(
         .iter()
         .map(|it| {
             let mut finding = lost(it, planned, &unaccepted);
-            finding.cause = finding.cause.and_then(|it| match it.rule == &LOST_SOURCE {
-                true => Some(it),
-                false => it.reported_in(&reported),
+            finding.cause = finding.cause.and_then(|it| {
+                if it.rule == &LOST_SOURCE { Some(it) } else { it.reported_in(&reported) }
             });
             let help = match (it, &finding.help) {
                 (Loss::SilentSource { .. }, Some(repair)) => {
@@ -168,7 +167,7 @@ fn joined(losses: Vec<Finding>) -> Vec<Finding> {
         }
     }
     let findings = joined.into_iter().map(|(finding, targets)| {
-        let external = finding.subject.as_ref().filter(|_| finding.cluster.is_none());
+        let external = finding.named.as_ref().filter(|_| finding.cluster.is_none());
         let prefix = external.map(|it| format!("{}: ", Quoted(it))).unwrap_or_default();
         let message = format!("{prefix}{} from {}", finding.what(), listed(&targets)).into();
         if 1 < targets.len() { Finding { message, ..finding } } else { finding }

@@ -54,7 +54,7 @@ fn shows_the_smallest_packet_that_is_stolen() {
     let folder = Folder::rendered();
     folder.edit(WEST_OF_EAST, "\"10.1.2.0/24\"", "\"10.1.2.0/24\"\n  - \"10.1.1.0/25\"");
     let (code, text) = verified(&folder, &[]);
-    insta::assert_snapshot!(text, @"
+    insta::assert_snapshot!(text, @r#"
     mesh prod (mesh.yaml): 3 clusters, Peers from rendered
 
     FROM   TO     pod → pod
@@ -65,11 +65,18 @@ fn shows_the_smallest_packet_that_is_stolen() {
     west   east   2/4
     west   north  4/4
 
-    error[outdated-tree]: the rendered tree is not what `render` would write: 1 file differs (rendered/west/prod--east.yaml) (2 other findings follow from it: errors[source-rejected, stolen-by])
+    warning[outdated-tree]: the rendered tree is not what `render` would write: 1 file differs (rendered/west/prod--east.yaml)
+    help: run `clustermesh render`
+
+    error[stolen-by]: west: 10.3.1.0 → 10.1.1.0 (west → east): west/n1 routes 10.1.1.0 (by 10.1.1.0/25) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1; 2 declared paths fail like this (west → east; to pods of east/n1) (1 other finding follows from it)
+      --> rendered/west/prod--east.yaml:31:5
+       |
+    31 |   - "10.1.1.0/25"
+       |     ^^^^^^^^^^^^^ contains the destination
     help: run `clustermesh render`
 
     Proved with the Peers in rendered, which are outdated: 20 of 24 declared paths work in both directions.
-    ");
+    "#);
     assert_eq!(code, 1);
 }
 
@@ -144,7 +151,11 @@ fn fails_where_clusters_that_nothing_links_reach_each_other() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", "spec:", "spec:\n  topology: { mode: Hub, hubs: [east] }");
     let (code, text) = verified(&folder, &["--output", "concise"]);
-    insta::assert_snapshot!(text, @"error[outdated-tree] the rendered tree is not what `render` would write: 4 files differ (rendered/north/kustomization.yaml, rendered/north/prod--west.yaml, rendered/west/kustomization.yaml and 1 more), and `render` would refuse (lost-source) (2 other findings follow from it)");
+    insta::assert_snapshot!(text, @"
+    error[outdated-tree] the rendered tree is not what `render` would write: 4 files differ (rendered/north/kustomization.yaml, rendered/north/prod--west.yaml, rendered/west/kustomization.yaml and 1 more), and `render` would refuse (lost-source)
+    rendered/north/prod--west.yaml:12:5: error[unpromised-reach] north: 10.2.1.0 of north reaches 10.3.1.0 of west although no mesh links the two clusters
+    rendered/west/prod--north.yaml:12:5: error[unpromised-reach] west: 10.3.1.0 of west reaches 10.2.1.0 of north although no mesh links the two clusters
+    ");
     assert_eq!(code, 1);
 }
 

@@ -1,4 +1,4 @@
-//! Mistakes: a person makes each of a table, and does what the help of the first finding says.
+//! Mistakes: a person makes each of a table, and follows the help of the first finding.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -86,7 +86,8 @@ spec:
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mistake {
-    mistake: String,
+    #[serde(rename = "mistake")]
+    title: String,
     #[serde(default)]
     edits: Vec<Edit>,
     /// The command that finds it.
@@ -136,7 +137,7 @@ enum Edit {
         write: String,
         text: String,
     },
-    /// Keeps so many bytes.
+    /// Keeps this number of bytes.
     Cut {
         cut: String,
         to: usize,
@@ -191,7 +192,9 @@ impl Edit {
                 let mut snapshot: Value = serde_json::from_str(&folder.read(&file)).unwrap();
                 let nodes = snapshot["nodes"].as_array_mut().unwrap().iter_mut();
                 for node in nodes.filter(|it| name == "*" || it["name"] == name.as_str()) {
-                    set.iter().for_each(|(pointer, value)| change(node, pointer, value));
+                    for (pointer, value) in set {
+                        change(node, pointer, value);
+                    }
                 }
                 folder.write(&file, format!("{snapshot:#}\n"));
             }
@@ -267,7 +270,7 @@ impl Faultless {
             let contexts = ["admin@east", "north", "west"].into_iter().zip(&faultless.servers);
             let contexts: Vec<Context> =
                 contexts.map(|(name, server)| Context::new(name, &server.url())).collect();
-            folder.write("kubeconfig", kubeconfig(&contexts).to_string());
+            folder.write("kubeconfig", kubeconfig(&contexts));
         }
         assert_eq!(folder.run(&["render"]).code, 0);
         for command in [
@@ -320,7 +323,7 @@ fn seen(run: &Run) -> Vec<(Option<String>, String)> {
 }
 
 impl Mistake {
-    /// Makes the mistake, does what the help says, and returns what came of it and why it is no better.
+    /// Makes the mistake, follows the help, and returns the outcome and its reason.
     fn follow(&self, faultless: &Folder) -> (Outcome, String) {
         let folder = Folder::empty();
         let restore = || {
@@ -377,6 +380,7 @@ impl Mistake {
 
 /// Most people read the first finding and follow its help, so that must be the cause and its remedy.
 #[test]
+#[expect(clippy::print_stdout, reason = "the figures are for people")]
 fn advice_ends_each_mistake() {
     let table = project().join("tests/integration/cli/advice/mistakes.yaml");
     let mistakes: Vec<Mistake> = serde_yaml::from_str(&fs::read_to_string(table).unwrap()).unwrap();
@@ -394,7 +398,7 @@ fn advice_ends_each_mistake() {
                             && !it.help.iter().any(|it| it.starts_with("clustermesh snapshot"));
                     if is_possible {
                         let (outcome, text) = it.follow(&faultless.folder);
-                        outcomes.lock().unwrap().push((outcome, &it.mistake, text));
+                        outcomes.lock().unwrap().push((outcome, &it.title, text));
                     }
                 }
             });

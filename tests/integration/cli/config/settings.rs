@@ -200,10 +200,10 @@ fn puts_snapshots_where_the_config_says() {
     let folder = configured();
     fs::create_dir(folder.path("docs")).unwrap();
     let dump = crate::cli::api_node(1, 1).to_string();
-    let arguments = ["-C", "docs", "snapshot", "south", "--from", "-"];
+    let arguments = ["-C", "docs", "snapshot", "east", "--from", "-", "--accept", "east"];
     let run = folder.run_with_input(&arguments, &dump);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(folder.path("nodes/south.json").exists());
+    assert!(folder.read("nodes/east.json").contains("\"uid\": \"1-1\""));
 }
 
 #[test]

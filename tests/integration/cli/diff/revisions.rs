@@ -380,7 +380,7 @@ fn a_folder_that_is_not_rendered_is_refused() {
 #[test]
 fn names_what_is_not_a_commit() {
     let repository = Repository::committed();
-    insta::assert_snapshot!(repository.refusal(&["--against", "mian"]), @"error: `mian` is not a commit of this repository");
+    insta::assert_snapshot!(repository.refusal(&["--against", "mian"]), @"error: `mian` is not a commit of this repository; branches here: main");
     for range in ["HEAD...main", "main..HEAD"] {
         let stderr = repository.refusal(&["--against", range]);
         let remedy = "is not one commit; write `main...` for the commit at which the current branch left `main`\n";
