@@ -142,22 +142,22 @@ fn limits_have_bounds() {
     insta::assert_snapshot!(report_of("
 limits: { nodes: 0, lostNodes: 1000001, lostPercent: 101, gonePercent: -1, staleAfterSeconds: 59 }
 "), @"
-error[invalid-value]: `nodes` must be from 1 to 1000000, not `0`
-  4:18 | 0
-  help: write a number from 1 to 1000000
-error[invalid-value]: `lostNodes` must be from 1 to 1000000, not `1000001`
-  4:32 | 1000001
-  help: write a number from 1 to 1000000
-error[invalid-value]: `lostPercent` must be from 0 to 100, not `101`
-  4:54 | 101
-  help: write a number from 0 to 100
-error[invalid-value]: `gonePercent` must be from 0 to 100, not `-1`
-  4:72 | -1
-  help: write a number from 0 to 100
-error[invalid-value]: `staleAfterSeconds` must be from 60 to 31536000, not `59`
-  4:95 | 59
-  help: write a number from 60 to 31536000
-");
+    error[invalid-value]: `nodes` must be from 1 to 1000000, not `0`
+      4:18 | 0
+      help: write a number from 1 to 1000000
+    error[invalid-value]: `lostNodes` must be from 1 to 1000000, not `1000001`
+      4:32 | 1000001
+      help: write a number from 1 to 1000000
+    error[invalid-value]: `lostPercent` must be from 0 to 100, not `101`
+      4:54 | 101
+      help: write a number from 0 to 100
+    error[invalid-value]: `gonePercent` must be from 0 to 100, not `-1`
+      4:72 | -1
+      help: write a number from 0 to 100
+    error[invalid-value]: `staleAfterSeconds` must be from 60 to 31536000, not `59`
+      4:95 | 59
+      help: write a number from 60 to 31536000
+    ");
     insta::assert_snapshot!(report_of("limits: { nodes: '500', lostPercent: 2.5 }"), @"
     error[invalid-type]: `nodes` must be an integer, not the string `500`
       3:18 | '500'

@@ -39,7 +39,7 @@ pub(super) fn empty_field(name: &str, place: Place) -> Finding {
     let message = format!("`{name}` must not be empty");
     Finding::new(&mistake::MISSING_FIELD, message)
         .at(place, "")
-        .help(format!("write the fields of `{name}` below it, or remove the line"))
+        .help(format!("write a value for `{name}`, or its fields below it"))
 }
 
 pub(super) fn wrong_type(expected: &str, node: &TreeNode, place: &Place) -> Finding {

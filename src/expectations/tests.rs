@@ -101,32 +101,32 @@ fn every_mistake_is_reported_at_once() {
 - { name: b, from: { cluster: east }, to: { cluster: west }, expect: Deny }
 - { name: b, from: { cluster: east }, to: { cluster: west }, expect: Reach }
 "), @"
-error[missing-field]: `from` selects nothing
-  5:20 | {}
-  help: add a `cluster`, a `group`, a `nodeSelector` or `addresses`
-error[missing-field]: `to` selects nothing
-  5:28 | { cluster: ~ }
-  help: add a `cluster`, a `group`, a `nodeSelector` or `addresses`
-error[contradicting-fields]: the classes `Service` and `Network` cannot be combined with `nodeSelector`
-  8:24 | nodeSelector
-  9:10 | Service
-  help: remove one of the two fields
-error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
-  7:20 | East
-error[invalid-value]: `a/b/c` is not a valid label key
-  7:57 | a/b/c
-  help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
-error[invalid-range]: `10.1.0.0/33` is neither an address nor a range: `33` is not a prefix length from 0 to 32
-  7:83 | 10.1.0.0/33
-error[invalid-range]: `x` is neither an address nor a range: not an IP address
-  7:96 | x
-error[invalid-range]: `::ffff:10.1.0.1` is neither an address nor a range: IPv4-mapped IPv6 address; write it as IPv4
-  7:99 | '::ffff:10.1.0.1'
-error[duplicate-name]: duplicate expectation name `b`
-  12:11 | b | second here
-  11:11 | b | first here
-  help: give each expectation a name of its own
-");
+    error[missing-field]: `from` selects nothing
+      5:20 | {}
+      help: add a `cluster`, a `group`, a `nodeSelector` or `addresses`
+    error[missing-field]: `to` selects nothing
+      5:28 | { cluster: ~ }
+      help: add a `cluster`, a `group`, a `nodeSelector` or `addresses`
+    error[contradicting-fields]: the classes `Service` and `Network` cannot be combined with `nodeSelector`
+      8:24 | nodeSelector
+      9:10 | Service
+      help: remove one of the two fields
+    error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+      7:20 | East
+    error[invalid-value]: `a/b/c` is not a valid label key
+      7:57 | a/b/c
+      help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
+    error[invalid-range]: `10.1.0.0/33` is neither an address nor a range: `33` is not a prefix length from 0 to 32
+      7:83 | 10.1.0.0/33
+    error[invalid-range]: `x` is neither an address nor a range: not an IP address
+      7:96 | x
+    error[invalid-range]: `::ffff:10.1.0.1` is neither an address nor a range: IPv4-mapped IPv6 address; write it as IPv4
+      7:99 | '::ffff:10.1.0.1'
+    error[duplicate-name]: duplicate expectation name `b`
+      12:11 | b | second here
+      11:11 | b | first here
+      help: give each expectation a name of its own
+    ");
 }
 
 #[test]

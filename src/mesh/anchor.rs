@@ -292,21 +292,21 @@ spec:
     - { name: a, allowedNetworks: [10.1.0.0/16], anchors: [{ range: [], nodes: [], count: 0 }] }
     - { name: b, allowedNetworks: [10.2.0.0/16], anchors: [{ ranges: [], nodes: [''], count: 257 }] }
 "), @"
-error[unknown-field]: unknown field `range`
-  7:62 | range
-  help: did you mean `ranges`?
-error[invalid-value]: `nodes` needs at least 1 item, not 0
-  7:80 | []
-error[invalid-value]: `count` must be from 1 to 256, not `0`
-  7:91 | 0
-  help: write a number from 1 to 256
-error[invalid-value]: `ranges` needs at least 1 item, not 0
-  8:70 | []
-error[invalid-value]: an item of `nodes` must not be empty
-  8:82 | ''
-error[invalid-value]: `count` must be from 1 to 256, not `257`
-  8:94 | 257
-  help: write a number from 1 to 256
-");
+        error[unknown-field]: unknown field `range`
+          7:62 | range
+          help: did you mean `ranges`?
+        error[invalid-value]: `nodes` needs at least 1 item, not 0
+          7:80 | []
+        error[invalid-value]: `count` must be from 1 to 256, not `0`
+          7:91 | 0
+          help: write a number from 1 to 256
+        error[invalid-value]: `ranges` needs at least 1 item, not 0
+          8:70 | []
+        error[invalid-value]: an item of `nodes` must not be empty
+          8:82 | ''
+        error[invalid-value]: `count` must be from 1 to 256, not `257`
+          8:94 | 257
+          help: write a number from 1 to 256
+        ");
     }
 }

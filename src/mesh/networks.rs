@@ -273,20 +273,20 @@ spec:
     - { name: d, allowedNetworks: [10.2.0.0/16], wireguardCIDR: 10.3.0.0/24 }
     - { name: e, allowedNetworks: [10.4.0.0/16], serviceCIDR: '', additionalCIDRs: [] }
 "), @"
-error[missing-field]: `a` declares no networks
-  7:7 | { name: a }
-  help: add `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`
-error[missing-field]: `b` has ranges but no `wireguardCIDR`
-  8:7 | { name: b, podCIDRs: [10.0.0.0/16] }
-  help: write `wireguardCIDR`: the `--subnet` of Kilo, by default 10.4.0.0/16
-error[missing-field]: `c` has ranges but no `podCIDRs` and no `wireguardCIDR`
-  9:7 | { name: c, serviceCIDR: 10.1.0.0/16 }
-  help: write `podCIDRs`: the `--cluster-cidr` of the controller manager, `wireguardCIDR`: the `--subnet` of Kilo, by default 10.4.0.0/16
-error[contradicting-fields]: `d` has both `wireguardCIDR` and `allowedNetworks`
-  10:18 | allowedNetworks
-  10:50 | wireguardCIDR
-  help: use either `allowedNetworks` or the fields that end in `CIDR` or `CIDRs`
-");
+        error[missing-field]: `a` declares no networks
+          7:7 | { name: a }
+          help: add `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`
+        error[missing-field]: `b` has ranges but no `wireguardCIDR`
+          8:7 | { name: b, podCIDRs: [10.0.0.0/16] }
+          help: write `wireguardCIDR`: the `--subnet` of Kilo, by default 10.4.0.0/16
+        error[missing-field]: `c` has ranges but no `podCIDRs` and no `wireguardCIDR`
+          9:7 | { name: c, serviceCIDR: 10.1.0.0/16 }
+          help: write `podCIDRs`: the `--cluster-cidr` of the controller manager, `wireguardCIDR`: the `--subnet` of Kilo, by default 10.4.0.0/16
+        error[contradicting-fields]: `d` has both `wireguardCIDR` and `allowedNetworks`
+          10:18 | allowedNetworks
+          10:50 | wireguardCIDR
+          help: use either `allowedNetworks` or the fields that end in `CIDR` or `CIDRs`
+        ");
     }
 
     #[test]

@@ -46,7 +46,8 @@ rules! {
     OPENED_PATH = "opened-path" Error;
 }
 
-/// The causes of findings about changes, of links and of names.
+/// The causes of findings about changes, of links and of names. They stand here because losses need them before all
+/// findings are folded.
 pub(super) static CONSEQUENCES: [ConsequenceRow; 18] = [
     (&SHRUNK_SOURCE, &CONTRADICTED, Common::Cluster),
     (&SHRUNK_SOURCE, &LOOPING_ENDPOINT, Common::Cluster),

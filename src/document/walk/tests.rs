@@ -68,13 +68,13 @@ status: [{ what: !!str ever }]
 fn null_is_absent_where_that_is_allowed() {
     insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nkeeper:\ncages: ~\nlabels: null\n"), @r#"Zoo { name: "x", keeper: None, animals: [Lion], cages: None, open: None, since: None, labels: {}, status: None }"#);
     insta::assert_snapshot!(read("name:\nanimals: [~]\n"), @"
-    error[missing-field]: `name` must not be empty
-      1:1 | name
-      help: write the fields of `name` below it, or remove the line
-    error[invalid-value]: an item of `animals` cannot be `~`
-      2:11 | ~
-      help: allowed here: `Lion`, `Zebra`
-    ");
+        error[missing-field]: `name` must not be empty
+          1:1 | name
+          help: write a value for `name`, or its fields below it
+        error[invalid-value]: an item of `animals` cannot be `~`
+          2:11 | ~
+          help: allowed here: `Lion`, `Zebra`
+        ");
 }
 
 #[test]
@@ -151,15 +151,15 @@ fn numbers_are_plain_decimals() {
           help: remove the quotes
         ");
     insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: -1\n"), @"
-    error[invalid-value]: `cages` must be from 1 to 65535, not `-1`
-      3:8 | -1
-      help: write a number from 1 to 65535
-    ");
+        error[invalid-value]: `cages` must be from 1 to 65535, not `-1`
+          3:8 | -1
+          help: write a number from 1 to 65535
+        ");
     insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: 99999999999999999999\n"), @"
-    error[invalid-value]: `cages` must be from 1 to 65535, not `99999999999999999999`
-      3:8 | 99999999999999999999
-      help: write a number from 1 to 65535
-    ");
+        error[invalid-value]: `cages` must be from 1 to 65535, not `99999999999999999999`
+          3:8 | 99999999999999999999
+          help: write a number from 1 to 65535
+        ");
     insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: many\n"), @"
         error[invalid-type]: `cages` must be an integer, not the string `many`
           3:8 | many

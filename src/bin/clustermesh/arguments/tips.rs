@@ -78,7 +78,7 @@ fn long_options(command: &clap::Command) -> impl Iterator<Item = &str> {
 fn of_value(command: &str, word: &str) -> Option<String> {
     match command {
         "render" | "template" => {
-            Some(format!("`clustermesh {command} --target {word}` is about one cluster"))
+            Some(format!("`clustermesh {command} --target {word}` prints one cluster"))
         }
         "diff" | "report" => {
             Some(format!("`clustermesh {command} --against {word}` compares with a commit"))

@@ -117,7 +117,7 @@ fn knows_what_was_meant() {
     insta::assert_snapshot!(tips.join("\n"), @"
     version: tip: `clustermesh --version` prints the version
     plan: tip: `clustermesh diff` shows what a change does
-    render east: tip: `clustermesh render --target east` is about one cluster
+    render east: tip: `clustermesh render --target east` prints one cluster
     render --dry-run: tip: `clustermesh render --check` writes nothing and lists what differs
     diff HEAD~1: tip: `clustermesh diff --against HEAD~1` compares with a commit
     capacity --target east: tip: `clustermesh capacity CLUSTER` takes the name without an option

@@ -113,11 +113,11 @@ fn two_contexts_of_one_cluster_are_found_in_the_first_run() {
         let usable = "2 nodes, 0 usable";
         insta::allow_duplicates!(
             insta::assert_snapshot!(run.stderr.replace("2 nodes, 2 usable", usable), @"
-            snapshots/c00.json: 2 nodes, 0 usable, written
-            snapshots/c01.json: 2 nodes, 0 usable, written
-            warning[twin-cluster]: c01: node `n1` is also a node of `c00`
-            help: check the contexts or files of `c01` and `c00`: both probably show the nodes of the same cluster
-            ")
+        snapshots/c00.json: 2 nodes, 0 usable, written
+        snapshots/c01.json: 2 nodes, 0 usable, written
+        warning[twin-cluster]: c01: node `n1` is also a node of `c00`
+        help: check the contexts or files of `c01` and `c00`: both probably show the nodes of the same cluster
+        ")
         );
         let check = [&SNAPSHOT[..], &["--check", "--fail-on", "warning"]].concat();
         assert_eq!(folder.run_with(&[], &check).code, 1);
