@@ -234,6 +234,11 @@ impl<'a> Model<'a> {
         others.any(|it| self.is_configured(segment, *it))
     }
 
+    /// Returns whether another segment or Peer has the same key as this one.
+    pub fn is_key_shared(&self, tunnel: Tunnel) -> bool {
+        self.key(tunnel).is_some_and(|it| self.shared_keys.contains_key(&it))
+    }
+
     /// Returns whether any segment shares its key with another segment or with a Peer.
     pub fn has_shared_keys(&self) -> bool {
         !self.shared_keys.is_empty()

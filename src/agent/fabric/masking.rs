@@ -26,13 +26,16 @@ impl Fabric<'_> {
         let (home, away) = (self.site(at.site), self.site(viewer));
         let segment = home.segment(at.node)?;
         let leader = home.leader(segment).node();
-        let Some(slot) = away.model.tunnels.holding(address).next() else {
+        let mut around = away.model.tunnels.holding(address);
+        let Some(slot) = around.next() else {
             return Some(false);
         };
         let [claim] = away.model.tunnels.at(slot).1 else {
             return None;
         };
-        if !claim.is_certain {
+        // To the leader of a segment, its own range is none, so a wider one decides.
+        let is_wider_one_asked = claim.peer().is_none() && around.next().is_some();
+        if !claim.is_certain || away.model.is_key_shared(claim.tunnel) || is_wider_one_asked {
             return None;
         }
         if away.model.key(claim.tunnel) != home.node(leader).kilo.key {
