@@ -140,9 +140,8 @@ pub fn check<'e>(
         return Vec::new();
     }
     let awake = AwakeClusters::find(reach.fabric);
-    let fabric = awake.within(reach.fabric).with_open_tunnels();
-    let open =
-        if awake.are_none() { reach.of_tunnels(&fabric) } else { Reach::new(&fabric, u64::MAX) };
+    let fabric = awake.open(reach.fabric);
+    let open = reach.opened(&awake, &fabric);
     let (reached, open) =
         (ExpectationJudge::new(reach, left_out), ExpectationJudge::new(&open, left_out));
     let expectations = expectations.par_iter();

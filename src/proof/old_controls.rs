@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use super::expectation::{ExpectationJudge, LeftOut};
 use super::reach::{AddressBlock, Reach, address_blocks};
 use super::verify::{Asked, ClassPair, Declared};
-use crate::agent::fabric::{Fabric, SitePair, Sites};
+use crate::agent::fabric::{AwakeClusters, Fabric, SitePair, Sites};
 use crate::mesh::Mesh;
 use crate::name::ClusterName;
 use asked_paths::{ClassPaths, PathQuestion, Question};
@@ -156,8 +156,21 @@ impl<'c> ControlJudge<'_, 'c> {
         if self.most < reach.steps() {
             return Some(Err(TooManySteps));
         }
-        let open = version.fabric.with_open_tunnels();
-        let reach = if self.question == Question::Fails { reach } else { reach.of_tunnels(&open) };
+        if self.question == Question::Fails {
+            return Some(Ok(self.ask(&reach, version, controls, then)));
+        }
+        let awake = AwakeClusters::find(version.fabric);
+        let open = awake.open(version.fabric);
+        Some(Ok(self.ask(&reach.opened(&awake, &open), version, controls, then)))
+    }
+
+    fn ask<R>(
+        &self,
+        reach: &Reach,
+        version: JudgedVersion,
+        controls: &[NumberedControl<'_, 'c>],
+        then: impl FnOnce(&VersionPaths<'_, '_, '_, 'c>) -> R,
+    ) -> R {
         let fabric = reach.fabric;
         let counted = fabric.sites.map(|it| self.clusters.blocks(it));
         let about = controls.iter().flat_map(|(_, control)| {
@@ -166,11 +179,11 @@ impl<'c> ControlJudge<'_, 'c> {
         });
         let about: Vec<[Sites<bool>; 2]> = about.collect();
         let is_asked = |pair: SitePair| about.iter().any(|it| it[0][pair.from] && it[1][pair.to]);
-        let judge = ExpectationJudge::new(&reach, version.left_out);
+        let judge = ExpectationJudge::new(reach, version.left_out);
         let asked = PathQuestion { question: self.question, judge: &judge }.all(is_asked);
         let asked_meshes = Asked { meshes: version.meshes, lists_undeclared: false, allowed: None };
         let declared = Declared::new(fabric, asked_meshes);
-        Some(Ok(then(&VersionPaths { fabric, counted, declared, asked })))
+        then(&VersionPaths { fabric, counted, declared, asked })
     }
 }
 

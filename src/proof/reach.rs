@@ -14,7 +14,7 @@ use std::sync::{Arc, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::agent::fabric::{Fabric, NodeRef, SiteId, SitePair, Sites};
+use crate::agent::fabric::{AwakeClusters, Fabric, NodeRef, SiteId, SitePair, Sites};
 use crate::mesh::AddressClass;
 use crate::net::Family;
 use crate::packet::trace::Trace;
@@ -193,8 +193,11 @@ impl<'f, 'a> Reach<'f, 'a> {
         Reach::looking(fabric, most, is_wanted, Depth::Held, homes)
     }
 
-    /// Returns the same for a fabric that differs only in whether tunnels are up. No view depends on that.
-    pub fn of_tunnels<'o, 'b>(&self, fabric: &'o Fabric<'b>) -> Reach<'o, 'b> {
+    /// Returns the same for [`AwakeClusters::open`]. No view depends on whether tunnels are up.
+    pub fn opened<'o, 'b>(&self, awake: &AwakeClusters, fabric: &'o Fabric<'b>) -> Reach<'o, 'b> {
+        if !awake.are_none() {
+            return Reach::new(fabric, u64::MAX);
+        }
         Reach {
             fabric,
             views: self.views.clone(),

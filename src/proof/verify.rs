@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::excused::Excused;
 use super::reach::{Counts, Proven, Reach};
-use crate::agent::fabric::{NodeRef, SiteId, SitePair, Sites};
+use crate::agent::fabric::{AwakeClusters, NodeRef, SiteId, SitePair, Sites};
 use crate::mesh::Mesh;
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
@@ -129,8 +129,9 @@ pub fn verify_excusing(reach: &Reach, asked: Asked, excused: &Excused) -> Verifi
     let mut verification = verifier.prove();
     if asked.allowed.is_some() {
         // A forbidden path must not be open, however nodes dial now.
-        let fabric = reach.fabric.with_open_tunnels();
-        let open = reach.of_tunnels(&fabric);
+        let awake = AwakeClusters::find(reach.fabric);
+        let fabric = awake.open(reach.fabric);
+        let open = reach.opened(&awake, &fabric);
         let open = Verifier::new(&open, asked, Some(excused)).prove();
         (verification.unallowed, verification.used) = (open.unallowed, open.used);
     }

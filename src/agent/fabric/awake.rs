@@ -32,12 +32,12 @@ impl AwakeClusters {
         self.0.is_empty()
     }
 
-    /// Returns a fabric with them.
-    pub fn within<'f, 'a: 'f>(&'f self, fabric: &Fabric<'a>) -> Fabric<'f> {
+    /// Returns a fabric in which all that is open counts as up: these clusters, and every tunnel.
+    pub fn open<'f, 'a: 'f>(&'f self, fabric: &Fabric<'a>) -> Fabric<'f> {
         let versions = self.0.iter().map(|(&number, snapshot)| {
             let site = fabric.site(number);
             (number, Arc::new(site.with_nodes(Cluster::new(site.entry, snapshot))))
         });
-        fabric.with_versions(versions.collect())
+        fabric.with_versions(versions.collect()).with_open_tunnels()
     }
 }

@@ -130,6 +130,25 @@ fn undeclared_paths_are_denied_until_exceptions_allow_them() {
     assert_contains(&run.stdout, "`exceptions` have no effect without `undeclared: Deny`");
 }
 
+/// `WireGuard` works on without an agent.
+#[test]
+fn an_undeclared_path_of_a_silent_node_is_open() {
+    let folder = Folder::mesh();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder.edit("mesh.yaml", "spec:\n", "spec:\n  topology: { mode: Hub, hubs: [east] }\n");
+    folder.write("expectations.yaml", format!("{HEAD}  undeclared: Deny\n"));
+    let undeclared = |folder: &Folder| {
+        let run = folder.run(&["verify", "--output", "json"]).json();
+        run["unallowed"].as_array().unwrap().len()
+    };
+    let open = undeclared(&folder);
+    assert!(0 < open);
+    let silent =
+        folder.read("snapshots/west.json").replace("\"name\": ", "\"stale\": true, \"name\": ");
+    folder.write("snapshots/west.json", silent);
+    assert_eq!(undeclared(&folder), open);
+}
+
 /// Nodes reach services, which no link declares.
 #[test]
 fn any_class_is_every_class() {

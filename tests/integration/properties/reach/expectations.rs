@@ -258,7 +258,7 @@ fn agrees(world: &World, written: &[Value]) {
     }
     let fabric = fabric(&input);
     let awake = AwakeClusters::find(&fabric);
-    let open = awake.within(&fabric).with_open_tunnels();
+    let open = awake.open(&fabric);
     let as_is = fabric.with_versions(BTreeMap::new());
     let reach = Reach::new(&fabric, u64::MAX);
     let expectations = read(written);
