@@ -10,6 +10,7 @@ use super::endpoints::{LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT};
 use super::gitops::UNREADABLE_MANIFEST;
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED};
 use super::ranges::{UNACCEPTED_RANGE, UNROUTABLE_RANGE};
+use super::rendered::LOST_SOURCE;
 use super::services::UNCARRIED_SERVICE;
 use super::{Finding, bare, consequences, rendered};
 use crate::diagnostic::mistake::{
@@ -17,6 +18,7 @@ use crate::diagnostic::mistake::{
 };
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
 use crate::place::Place;
+use crate::proof::rule::EMPTY_EXPECTATION;
 use crate::text::{NAMED, count, listed};
 
 /// The number of nodes with the same problem that still have a finding each.
@@ -29,7 +31,7 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 10] = [
+static CONSEQUENCES: [ConsequenceRow; 13] = [
     (&NODE_NOT_SELECTED, &CONTRADICTED, Common::Cluster),
     (&NO_ANCHOR, &LOOPING_ENDPOINT, Common::Cluster),
     (&PRIVATE_ENDPOINT, &LOOPING_ENDPOINT, Common::Cluster),
@@ -37,6 +39,9 @@ static CONSEQUENCES: [ConsequenceRow; 10] = [
     (&UNACCEPTED_RANGE, &LOOPING_ENDPOINT, Common::Cluster),
     (&UNUSED_SNAPSHOT, &UNKNOWN_CLUSTER, Common::Name),
     (&DUPLICATE_SNAPSHOT, &MISSING_SNAPSHOT, Common::Name),
+    (&EMPTY_EXPECTATION, &MISSING_SNAPSHOT, Common::Name),
+    (&EMPTY_EXPECTATION, &LOST_SOURCE, Common::Name),
+    (&EMPTY_EXPECTATION, &UNKNOWN_CLUSTER, Common::Name),
     (&UNCARRIED_SERVICE, &UNACCEPTED_RANGE, Common::Name),
     (&UNCARRIED_SERVICE, &LOOPING_ENDPOINT, Common::Name),
     (&UNCARRIED_SERVICE, &NO_ANCHOR, Common::Name),

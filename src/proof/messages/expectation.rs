@@ -1,7 +1,9 @@
 //! Words about expectations: what breaks them, and what they mean that is not there.
 
+use std::collections::BTreeSet;
+
 use crate::agent::fabric::{Fabric, NodeRef};
-use crate::diagnostic::{Finding, Quoted, Severity, escaped};
+use crate::diagnostic::{Finding, Mistakes, Quoted, Severity, escaped};
 use crate::document::nearest;
 use crate::expectations::{Expectation, Expected, SelectedClusters, Selection};
 use crate::net::prefixes::Span;
@@ -180,7 +182,15 @@ fn empty(fabric: &Fabric, expectation: &Expectation, unmatched: MatchesNothing) 
     let name = name(expectation);
     match unmatched {
         MatchesNothing::Cluster { side, index } => {
-            no_cluster(fabric, &name, side.selection(expectation), index)
+            let selection = side.selection(expectation);
+            let clusters = selection.clusters.iter().flat_map(|it| &it.members);
+            let Some((wanted, place)) = clusters.skip(index).next() else {
+                return Finding::new(&rule::EMPTY_EXPECTATION, name);
+            };
+            let problem =
+                format!("unknown cluster {}, or it has no snapshot", Quoted(wanted.as_str()));
+            let known = fabric.sites.iter().map(|it| it.cluster.as_str());
+            no_cluster(format!("{name}: {problem}"), (wanted.as_str(), place), known)
         }
         MatchesNothing::Addresses { side, index } => {
             no_address(fabric, &name, (side, side.selection(expectation)), index)
@@ -209,18 +219,30 @@ fn empty(fabric: &Fabric, expectation: &Expectation, unmatched: MatchesNothing) 
     }
 }
 
-fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection, index: usize) -> Finding {
-    let clusters = selection.clusters.as_ref();
-    let named = clusters.and_then(|it| it.members.iter().nth(index));
-    let Some((wanted, place)) = named.map(|it| (it.0.as_str(), it.1.clone())) else {
-        return Finding::new(&rule::EMPTY_EXPECTATION, name);
-    };
-    let finding = Finding::new(
-        &rule::EMPTY_EXPECTATION,
-        format!("{name}: unknown cluster {}, or it has no snapshot", Quoted(wanted)),
-    )
-    .at(Some(place), "");
-    match nearest(wanted, fabric.sites.iter().map(|it| it.cluster.as_str())) {
+/// Finds clusters of expectations that are in no mesh.
+pub fn find_unknown(expectations: &[Expectation], known: &BTreeSet<&str>, found: &mut Mistakes) {
+    for expectation in expectations {
+        let sides = [&expectation.from, &expectation.to].map(|it| it.clusters.as_ref());
+        let named = sides.into_iter().flatten().filter(|it| it.group.is_none());
+        let members = named.flat_map(|it| &it.members);
+        for (wanted, place) in members.filter(|it| !known.contains(it.0.as_str())) {
+            found.push_with(&rule::EMPTY_EXPECTATION, || {
+                let name = name(expectation);
+                let message = format!("{name}: no mesh has a cluster {}", Quoted(wanted.as_str()));
+                no_cluster(message, (wanted.as_str(), place), known.iter().copied())
+            });
+        }
+    }
+}
+
+fn no_cluster<'k>(
+    message: String,
+    (wanted, place): (&str, &Place),
+    known: impl Iterator<Item = &'k str>,
+) -> Finding {
+    let finding = Finding::new(&rule::EMPTY_EXPECTATION, message);
+    let finding = finding.at(Some(place.clone()), "").of_name(wanted);
+    match nearest(wanted, known) {
         Some(meant) => finding.help(format!("did you mean {}?", Quoted(meant))),
         None => finding,
     }

@@ -1,5 +1,6 @@
 //! `validate`: findings, formats and exit codes.
 
+use crate::support::assert_contains;
 use std::fs;
 
 use serde_json::{Value, json};
@@ -340,6 +341,12 @@ fn expectations_are_read_and_their_mistakes_reported() {
     let run = folder.run(&["validate", "--output", "concise"]);
     assert!(run.stdout.contains("expectations.yaml:"), "{}", run.stdout);
     assert_eq!(run.code, 1);
+    folder.write("expectations.yaml", EXPECTATIONS.replace("west", "wets"));
+    let run = folder.run(&["validate"]);
+    assert_eq!(run.code, 1);
+    assert_contains(&run.stdout, "error[empty-expectation]");
+    assert_contains(&run.stdout, "no mesh has a cluster `wets`");
+    assert_contains(&run.stdout, "help: did you mean `west`?");
     folder.write("expectations.yaml", "spec: [");
     let run = folder.run(&["validate", "--output", "concise"]);
     assert!(run.stdout.contains("expectations.yaml:"), "{}", run.stdout);

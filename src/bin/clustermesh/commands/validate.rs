@@ -1,8 +1,12 @@
 //! `clustermesh validate`
 
+use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
 
 use anyhow::anyhow;
+use clustermesh::diagnostic::Mistakes;
+use clustermesh::mesh::Mesh;
+use clustermesh::proof::messages::expectation;
 use clustermesh::results::findings::Report;
 use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
@@ -68,7 +72,16 @@ pub(crate) fn run(
     // The process ends with the command, and everything is freed then.
     let mut inputs = ManuallyDrop::new(inputs::gather(files)?);
     match expectations::read(&mut inputs, None) {
-        Ok((_, mistakes)) => inputs.findings.extend(mistakes),
+        Ok((expectations, mistakes)) => {
+            inputs.findings.extend(mistakes);
+            let entries = inputs.meshes.iter().flat_map(Mesh::all_entries);
+            let known: BTreeSet<&str> = entries.map(|it| it.name.as_str()).collect();
+            if inputs.is_whole && !known.is_empty() {
+                let mut unknown = Mistakes::default();
+                expectation::find_unknown(&expectations.expectations, &known, &mut unknown);
+                inputs.findings.extend(unknown.into_findings());
+            }
+        }
         Err(CommandFailure::Syntax(broken)) => {
             inputs.findings.extend(broken.problems);
             inputs.files.add(broken.source);
