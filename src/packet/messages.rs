@@ -93,10 +93,7 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
         if !refusals.is_empty() {
             return Some(acceptance(&refusals));
         }
-        return Some(format!(
-            "link `{}` and `{}` in the `topology` of a mesh, or add a mesh with both",
-            one.cluster, other.cluster
-        ));
+        return linking(one.cluster, other.cluster);
     }
     let packet = &trace.packet;
     let ends = [(one, packet.destination, other), (other, packet.source, one)];
@@ -127,6 +124,18 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
          take a new snapshot",
         called(fabric, unselected)
     ))
+}
+
+/// Returns what links two of them. No mesh joins two external peers.
+fn linking(one: &ClusterName, other: &ClusterName) -> Option<String> {
+    match (one.external(), other.external()) {
+        (Some(_), Some(_)) => None,
+        (Some(peer), None) => Some(format!("add `{other}` to the `clusters` of `{peer}`")),
+        (None, Some(peer)) => Some(format!("add `{one}` to the `clusters` of `{peer}`")),
+        (None, None) => Some(format!(
+            "link `{one}` and `{other}` in the `topology` of a mesh, or add a mesh with both"
+        )),
+    }
 }
 
 /// Returns the list of accepted ranges by which a cluster takes no address of this one from another, in each mesh that

@@ -24,7 +24,7 @@ fn report(lab: &Lab, spec: &str) -> String {
     let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
     let source = Source::parse("expectations.yaml", format!("{head}{spec}")).unwrap();
     let expectations = expectations::read(&source, &KnownGroups::default()).unwrap();
-    lab.show(|fabric, _| {
+    lab.show(|fabric, meshes| {
         let reach = Reach::new(fabric, u64::MAX);
         let mut text = String::new();
         for check in check(&reach, &expectations.expectations, &|_| false) {
@@ -32,7 +32,7 @@ fn report(lab: &Lab, spec: &str) -> String {
             let verdict = if check.holds() { "holds" } else { "fails" };
             let Check { pairs, broken, .. } = check;
             writeln!(text, "{name} {verdict}: {broken} of {pairs} pairs break it").unwrap();
-            for report in words::findings(fabric, &check) {
+            for report in words::findings(fabric, meshes, &check) {
                 tell(&mut text, &report);
             }
         }
@@ -77,7 +77,7 @@ apart holds: 0 of 4 pairs break it
 anyone fails: 2 of 4 pairs break it
   expectation `anyone`: expected Reach, but 10.1.1.0 (a pod on east/n1) does not reach 10.3.1.5 (a pod on north/o1) (2 of 4 pairs): no Peer of east contains 10.3.1.5
     expectations.yaml#/spec/5/expect expected to reach
-    help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out
+    help: link `east` and `north` in the `topology` of a mesh, or add a mesh with both
 ");
 }
 

@@ -6,9 +6,10 @@ use crate::agent::fabric::{Fabric, NodeRef};
 use crate::diagnostic::{Finding, Mistakes, Quoted, Severity, escaped};
 use crate::document::nearest;
 use crate::expectations::{Expectation, Expected, SelectedClusters, Selection};
+use crate::mesh::Mesh;
 use crate::net::prefixes::Span;
 use crate::packet::Step;
-use crate::packet::messages::{called, verdict, whose};
+use crate::packet::messages::{called, unprovided, verdict, whose};
 use crate::packet::trace::Trace;
 use crate::place::Place;
 use crate::proof::expectation::{Check, ExpectationSide, MatchesNothing, Survival};
@@ -25,14 +26,19 @@ pub fn name(expectation: &Expectation) -> String {
 
 /// Returns what is wrong with an expectation, each at its own place and at those that are
 /// responsible; nothing where it holds.
-pub fn findings(fabric: &Fabric, check: &Check) -> Vec<Finding> {
+pub fn findings(fabric: &Fabric, meshes: &[Mesh], check: &Check) -> Vec<Finding> {
     let unmatched =
         check.unmatched.iter().map(|unmatched| empty(fabric, check.expectation, *unmatched));
     let lost = check.survival.iter().flat_map(|it| losses(fabric, check, it));
     let failure = check.counterexample.as_ref();
-    let failure = failure.map(|it| self::failure(fabric, check, it, check.broken)).into_iter();
+    let failure = failure.map(|it| {
+        let finding = self::failure(fabric, check, it, check.broken);
+        let is_asked = check.expectation.expected == Expected::Reach;
+        let advice = is_asked.then(|| unprovided(fabric, meshes, it)).flatten();
+        Finding { help: advice.or(finding.help), ..finding }
+    });
     let excused = excused(fabric, check);
-    failure.chain(unmatched).chain(lost).chain(assumed(check)).chain(excused).collect()
+    failure.into_iter().chain(unmatched).chain(lost).chain(assumed(check)).chain(excused).collect()
 }
 
 /// Returns the warning about paths that work only under a condition.

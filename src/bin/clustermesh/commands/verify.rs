@@ -151,7 +151,9 @@ impl<'e> Proof<'e> {
         outage::survive(reach, &mut checks, most);
         let mut findings = verified::findings(fabric, &verification, gaps);
         let of_checks = checks.iter();
-        findings.extend(of_checks.flat_map(|it| messages::expectation::findings(fabric, it)));
+        findings.extend(
+            of_checks.flat_map(|it| messages::expectation::findings(fabric, asked.meshes, it)),
+        );
         let of_denied = denied.into_iter();
         let of_denied =
             of_denied.flat_map(|it| messages::denied::findings(fabric, it, today, &verification));

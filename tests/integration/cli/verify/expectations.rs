@@ -359,6 +359,20 @@ fn the_example_s_hold_until_somebody_meddles() {
     assert_eq!(folder.run(&["verify"]).code, 1);
 }
 
+/// Nothing is left out: nobody wants the path.
+#[test]
+fn an_expected_path_between_clusters_without_a_link_needs_one() {
+    let folder = Folder::mesh();
+    let spec =
+        "  - { from: { cluster: west }, to: { cluster: north }, class: Pod, expect: Reach }\n";
+    folder.write("expectations.yaml", format!("{HEAD}{spec}"));
+    folder.edit("mesh.yaml", "spec:\n", "spec:\n  topology: { mode: Hub, hubs: [east] }\n");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let run = folder.run(&["verify"]);
+    assert_eq!(run.code, 1);
+    assert_contains(&run.stdout, "help: link `west` and `north` in the `topology` of a mesh");
+}
+
 /// `WireGuard` works on without an agent, so the tunnels of a silent leader stay open.
 #[test]
 fn no_denial_is_met_because_a_leader_is_silent() {
