@@ -49,6 +49,9 @@ pub struct Finding {
     /// The remedy in one sentence, if there is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
+    /// The text that corrects each of its places without a remark, if it is written there instead.
+    #[serde(skip)]
+    pub replacement: Option<Box<str>>,
     /// The name that the finding is about, such as one that no mesh has.
     #[serde(skip)]
     pub named: Option<String>,
@@ -196,6 +199,7 @@ impl Finding {
             message: message.into(),
             labels: Vec::new(),
             help: None,
+            replacement: None,
             changes: Vec::new(),
             named: None,
             cause: None,
@@ -286,6 +290,23 @@ impl Finding {
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// Adds the remedy, a text that is to be written at its places.
+    #[must_use]
+    pub(crate) fn corrected(self, text: &str, help: impl Into<String>) -> Self {
+        Self { replacement: Some(text.into()), ..self }.help(help)
+    }
+
+    /// Adds the name that was probably meant at its places.
+    #[must_use]
+    pub(crate) fn meant(self, name: &str) -> Self {
+        self.corrected(name, format!("did you mean {}?", Quoted(name)))
+    }
+
+    /// Returns the text that corrects one of its places. Of what follows from another finding, that one is corrected.
+    pub fn replacement_of(&self, label: &Label) -> Option<&str> {
+        self.replacement.as_deref().filter(|_| label.text.is_empty() && self.cause.is_none())
     }
 
     /// Adds a change of nodes of a cluster that resolves it.

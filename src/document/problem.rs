@@ -7,14 +7,13 @@ use crate::place::Place;
 use crate::text;
 
 pub(super) fn unknown_field(name: &str, known: &[&str], place: Place) -> Finding {
-    let help = match nearest(name, known.iter().copied()) {
-        Some(meant) => format!("did you mean {}?", Quoted(meant)),
-        None if known.is_empty() => "no fields are allowed here".to_owned(),
-        None => format!("allowed here: {}", text::quoted(known)),
-    };
-    Finding::new(&mistake::UNKNOWN_FIELD, format!("unknown field {}", Quoted(name)))
-        .at(place, "")
-        .help(help)
+    let message = format!("unknown field {}", Quoted(name));
+    let finding = Finding::new(&mistake::UNKNOWN_FIELD, message).at(place, "");
+    match nearest(name, known.iter().copied()) {
+        Some(meant) => finding.meant(meant),
+        None if known.is_empty() => finding.help("no fields are allowed here"),
+        None => finding.help(format!("allowed here: {}", text::quoted(known))),
+    }
 }
 
 pub(super) fn not_indented(name: &str, parent: &str, place: Place) -> Finding {
@@ -49,12 +48,21 @@ pub(super) fn wrong_type(expected: &str, node: &TreeNode, place: &Place) -> Find
         TreeValue::Scalar(scalar)
             if !scalar.plain && expected != "a list" && expected != "a mapping" =>
         {
-            diagnostic.help("remove the quotes")
-        }
-        TreeValue::Scalar(scalar) if expected == "a list" && !node.is_null() => {
-            diagnostic.help(format!("write a list with one item as `[{}]`", bare(&scalar.text)))
+            diagnostic.corrected(&scalar.text, "remove the quotes")
         }
         _ => diagnostic,
+    }
+}
+
+/// Returns what is wrong with a text that should be a list of texts.
+pub(super) fn unlisted(node: &TreeNode, place: &Place) -> Finding {
+    let finding = wrong_type("a list", node, place);
+    match &node.value {
+        TreeValue::Scalar(scalar) if !node.is_null() => {
+            let list = format!("[{}]", bare(&scalar.text));
+            finding.corrected(&list, format!("write a list with one item as `{list}`"))
+        }
+        _ => finding,
     }
 }
 
@@ -68,9 +76,7 @@ pub(super) fn misread_text(scalar: &Scalar, place: &Place) -> Finding {
             word(meaning),
         ),
     };
-    Finding::new(&mistake::INVALID_TYPE, message)
-        .at(place.clone(), "")
-        .help(format!("add quotes: `\"{}\"`", bare(&scalar.text)))
+    quoted(Finding::new(&mistake::INVALID_TYPE, message).at(place.clone(), ""), scalar)
 }
 
 pub(super) fn misread_key(scalar: &Scalar, place: Place) -> Finding {
@@ -79,9 +85,13 @@ pub(super) fn misread_key(scalar: &Scalar, place: Place) -> Finding {
         Quoted(&scalar.text),
         word(scalar.meaning()),
     );
-    Finding::new(&mistake::INVALID_TYPE, message)
-        .at(place, "")
-        .help(format!("add quotes: `\"{}\"`", bare(&scalar.text)))
+    quoted(Finding::new(&mistake::INVALID_TYPE, message).at(place, ""), scalar)
+}
+
+/// Adds the remedy for a text that YAML reads as something else.
+fn quoted(finding: Finding, scalar: &Scalar) -> Finding {
+    let text = format!("\"{}\"", bare(&scalar.text));
+    finding.corrected(&text, format!("add quotes: `{text}`"))
 }
 
 pub(super) fn not_decimal(text: &str, place: &Place) -> Finding {
@@ -91,12 +101,12 @@ pub(super) fn not_decimal(text: &str, place: &Place) -> Finding {
 }
 
 pub(super) fn unknown_value(text: &str, known: &[&str], place: &Place) -> Finding {
-    let help = match nearest(text, known.iter().copied()) {
-        Some(meant) => format!("did you mean {}?", Quoted(meant)),
-        None => format!("allowed here: {}", text::quoted(known)),
-    };
     let message = format!("{} cannot be {}", subject(place), Quoted(text));
-    Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), "").help(help)
+    let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), "");
+    match nearest(text, known.iter().copied()) {
+        Some(meant) => finding.meant(meant),
+        None => finding.help(format!("allowed here: {}", text::quoted(known))),
+    }
 }
 
 pub(super) fn out_of_bounds(text: &str, least: i64, most: i64, place: &Place) -> Finding {

@@ -61,7 +61,11 @@ impl<'a> Walk<'a> {
 
     fn list(&mut self, list: &ListShape<'a>, node: &TreeNode, place: &Place) -> Option<Json> {
         let TreeValue::Sequence(nodes) = &node.value else {
-            self.problems.push(problem::wrong_type("a list", node, place));
+            let items = Shape::from_schema(list.items, self.root);
+            let is_of_texts = matches!(items, Shape::Choice(_) | Shape::Text(_));
+            let wrong_type = || problem::wrong_type("a list", node, place);
+            let problem = if is_of_texts { problem::unlisted(node, place) } else { wrong_type() };
+            self.problems.push(problem);
             return None;
         };
         let length = nodes.len() as u64;

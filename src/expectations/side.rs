@@ -156,7 +156,7 @@ impl SideReader<'_> {
             let message = format!("unknown group {}", Quoted(name));
             let finding = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, "");
             self.findings.push(match nearest(name, self.groups.names()) {
-                Some(meant) => finding.help(format!("did you mean {}?", Quoted(meant))),
+                Some(meant) => finding.meant(meant),
                 None => finding.help(
                     "declare it under `spec.groups` of a mesh, or under `groups` of the config",
                 ),

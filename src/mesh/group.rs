@@ -95,7 +95,7 @@ pub(crate) fn unknown_cluster<'a>(
     let finding = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, "").of_name(text);
     let known: Vec<&str> = known.collect();
     match nearest(text, known.iter().copied()) {
-        Some(meant) => finding.help(format!("did you mean {}?", Quoted(meant))),
+        Some(meant) => finding.meant(meant),
         None if known.is_empty() => finding,
         None => finding.help(format!("known clusters: {}", listed(known.into_iter().map(Quoted)))),
     }

@@ -249,8 +249,8 @@ fn masked(text: &str, interface: Interface, place: Place, findings: &mut Mistake
     let cidr = interface.network;
     if !interface.is_network() {
         let message = format!("{} has host bits set; clustermesh reads it as {cidr}", Quoted(text));
-        let help = format!("write `{cidr}`");
-        findings.push(Finding::new(&mistake::HOST_BITS, message).at(place.clone(), "").help(help));
+        let finding = Finding::new(&mistake::HOST_BITS, message).at(place.clone(), "");
+        findings.push(finding.corrected(&cidr.to_string(), format!("write `{cidr}`")));
     }
     Range { cidr, place }
 }

@@ -138,7 +138,7 @@ fn passed_over(node: &TreeNode, place: &Place, kind: Option<&str>) -> Finding {
             let message = format!("unsupported `kind` {}", Quoted(kind));
             Finding::new(&mistake::INVALID_VALUE, message)
                 .at(place.key("kind"), "")
-                .help("did you mean `ClusterMesh`?")
+                .meant("ClusterMesh")
         }
         Some(kind) => {
             notice(&format!("skipped a document of kind {}", Quoted(kind)), place.key("kind"))

@@ -66,6 +66,7 @@ fn withheld_finding(file: &ShownSource, finding: &Finding, label: &Label) -> Fin
     }
     let finding = Finding {
         labels: vec![Label { place: shown, text: String::new() }],
+        replacement: None,
         node: None,
         named: None,
         cause: None,
@@ -104,6 +105,7 @@ fn without_secrets<'s>(
         message: struck(finding.message.shown()).into(),
         labels: finding.labels.iter().map(label).collect(),
         help: finding.help.as_deref().map(struck),
+        replacement: finding.replacement.clone().filter(|it| struck(it) == **it),
         ..finding.clone()
     }
 }

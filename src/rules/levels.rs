@@ -195,7 +195,7 @@ fn meant(name: &str, place: Place) -> Result<Vec<&'static Rule>, Finding> {
     let all = all();
     let names = all.iter().flat_map(|rule| [&[rule.name()], rule.aliases].concat());
     Err(match nearest(name, names) {
-        Some(meant) => unknown.help(format!("did you mean {}?", Quoted(meant))),
+        Some(meant) => unknown.meant(meant),
         None => unknown,
     })
 }

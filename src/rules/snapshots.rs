@@ -121,8 +121,10 @@ pub fn find_unnamed(
 
 /// Adds the name that is probably meant, if there is one.
 fn meaning(nearest: Option<&str>, finding: Finding) -> Finding {
-    let help = nearest.map(|name| format!("did you mean {}?", Quoted(name)));
-    Finding { help, ..finding }
+    match nearest {
+        Some(name) => finding.meant(name),
+        None => finding,
+    }
 }
 
 /// Returns that a cluster seems to be another cluster under a second name.

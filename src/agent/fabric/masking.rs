@@ -33,7 +33,7 @@ impl Fabric<'_> {
         let [claim] = away.model.tunnels.at(slot).1 else {
             return None;
         };
-        // To the leader of a segment, its own range is none, so a wider one decides.
+        // The leader of a segment does not have that segment's range in WireGuard, so a wider one decides there.
         let is_wider_one_asked = claim.peer().is_none() && around.next().is_some();
         if !claim.is_certain || away.model.is_key_shared(claim.tunnel) || is_wider_one_asked {
             return None;

@@ -249,7 +249,7 @@ fn no_cluster<'k>(
     let finding = Finding::new(&rule::EMPTY_EXPECTATION, message);
     let finding = finding.at(Some(place.clone()), "").of_name(wanted);
     match nearest(wanted, known) {
-        Some(meant) => finding.help(format!("did you mean {}?", Quoted(meant))),
+        Some(meant) => finding.meant(meant),
         None => finding,
     }
 }

@@ -69,6 +69,10 @@ pub struct WrittenPlace {
     #[schemars(example = &"first here")]
     #[serde(skip_serializing_if = "String::is_empty")]
     label: String,
+    /// The text that corrects it, if it is written there instead. Nothing writes it by itself.
+    #[schemars(example = &"podCIDRs")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replacement: Option<String>,
     /// The first line, without its secrets, or its part around the place if it is long. Missing if the file is not one of
     /// clustermesh.
     #[schemars(example = &"  - 10.42.0.0/16")]
@@ -128,7 +132,10 @@ pub fn findings(report: &Report) -> Vec<WrittenFinding> {
 
 /// Returns a finding with its lines and columns.
 pub fn written(finding: &Finding, files: &dyn SourceTexts) -> WrittenFinding {
-    let places = finding.labels.iter().map(|it| place(it, files));
+    let places = finding.labels.iter().map(|it| WrittenPlace {
+        replacement: finding.replacement_of(it).map(str::to_owned),
+        ..place(it, files)
+    });
     WrittenFinding { places: places.collect(), finding: finding.clone() }
 }
 
@@ -165,6 +172,7 @@ pub fn bare_place(place: &Place, label: &str, files: &dyn SourceTexts) -> Writte
         pointer: place.pointer.to_string(),
         range,
         label: label.to_owned(),
+        replacement: None,
         excerpt: excerpt::line(files, place),
     }
 }

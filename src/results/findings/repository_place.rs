@@ -58,6 +58,15 @@ impl<'a> RepositoryPlaces<'a> {
         labels.map(|Label { place, text }| self.place(place, text))
     }
 
+    /// Returns its places that a text corrects, with the text.
+    pub(super) fn corrected<'b>(
+        &self,
+        finding: &'b Finding,
+    ) -> impl Iterator<Item = (RepositoryPlace<'b>, &'b str)> {
+        let labels = finding.labels.iter();
+        labels.filter_map(|it| Some((self.place(&it.place, ""), finding.replacement_of(it)?)))
+    }
+
     fn place<'b>(&self, place: &Place, label: &'b str) -> RepositoryPlace<'b> {
         RepositoryPlace {
             path: self.repository.path(&place.source),

@@ -1,8 +1,10 @@
 //! Findings as SARIF 2.1.0, which code scanning reads.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::diagnostic::{Severity, escaped, plain_json};
+use crate::document::Position;
 use crate::rules::{Finding, QUESTIONS, Rule, page_of};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -14,9 +16,9 @@ use super::{Report, wording};
 mod log;
 
 use log::{
-    ArtifactLocation, AutomationDetails, Configuration, Descriptor, Driver, Help, Invocation,
-    Location, Log, Notification, PartialFingerprints, PhysicalLocation, Properties, Region, Run,
-    SarifMessage, SarifResult, Tool,
+    ArtifactChange, ArtifactLocation, AutomationDetails, Configuration, Descriptor, Driver, Fix,
+    Help, Invocation, Location, Log, Notification, PartialFingerprints, PhysicalLocation,
+    Properties, Region, Replacement, Run, SarifMessage, SarifResult, Tool,
 };
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -62,6 +64,7 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
                 },
                 locations: [location(place, None)],
                 related_locations: related(entry, &places),
+                fixes: fix(finding, &places).into_iter().collect(),
             }
         })
         .collect();
@@ -173,18 +176,38 @@ fn related(entry: &ReportEntry, places: &RepositoryPlaces) -> Vec<Location> {
         .collect()
 }
 
+/// Returns the edits that correct a finding, if they are exact.
+fn fix(finding: &Finding, places: &RepositoryPlaces) -> Option<Fix> {
+    let changes = places.corrected(finding).filter_map(|(place, text)| {
+        Some(ArtifactChange {
+            artifact_location: ArtifactLocation { uri: uri(&place.path) },
+            replacements: [Replacement {
+                deleted_region: region(&place.positions?),
+                inserted_content: SarifMessage { text: text.to_owned() },
+            }],
+        })
+    });
+    let artifact_changes: Vec<ArtifactChange> = changes.take(PLACES).collect();
+    let help = finding.help.as_deref().filter(|_| !artifact_changes.is_empty())?;
+    Some(Fix { description: message(&escaped(help, SHOWN)), artifact_changes })
+}
+
+fn region(positions: &Range<Position>) -> Region {
+    Region {
+        start_line: positions.start.line,
+        start_column: positions.start.column,
+        end_line: positions.end.line,
+        end_column: positions.end.column,
+    }
+}
+
 fn location(place: RepositoryPlace, id: Option<usize>) -> Location {
     let label = Some(place.label).filter(|label| !label.is_empty());
     Location {
         id,
         physical_location: PhysicalLocation {
             artifact_location: ArtifactLocation { uri: uri(&place.path) },
-            region: place.positions.map(|positions| Region {
-                start_line: positions.start.line,
-                start_column: positions.start.column,
-                end_line: positions.end.line,
-                end_column: positions.end.column,
-            }),
+            region: place.positions.as_ref().map(region),
         },
         message: label.map(|label| message(&escaped(label, SHOWN))),
     }

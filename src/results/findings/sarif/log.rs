@@ -98,6 +98,30 @@ pub(super) struct SarifResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) related_locations: Vec<Location>,
     pub(super) partial_fingerprints: PartialFingerprints,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) fixes: Vec<Fix>,
+}
+
+/// Edits that correct a result. No reader of the log makes them without a person.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Fix {
+    pub(super) description: SarifMessage,
+    pub(super) artifact_changes: Vec<ArtifactChange>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ArtifactChange {
+    pub(super) artifact_location: ArtifactLocation,
+    pub(super) replacements: [Replacement; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Replacement {
+    pub(super) deleted_region: Region,
+    pub(super) inserted_content: SarifMessage,
 }
 
 #[derive(Serialize)]

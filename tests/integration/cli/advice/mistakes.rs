@@ -322,6 +322,30 @@ fn seen(run: &Run) -> Vec<(Option<String>, String)> {
     findings
 }
 
+/// Writes what the first finding of `validate` has for its places, and returns whether it has anything.
+fn is_corrected(folder: &Folder) -> bool {
+    let report = shell(folder, "clustermesh validate --output json");
+    let Ok(report) = serde_json::from_str::<Value>(&report.stdout) else {
+        return false;
+    };
+    let findings = report["findings"].as_array().unwrap();
+    let first = findings.iter().find(|it| it["cause"].is_null());
+    let places = first.and_then(|it| it["places"].as_array()).cloned().unwrap_or_default();
+    let corrected = places.iter().filter(|it| it["replacement"].is_string());
+    for place in corrected.clone() {
+        let file = place["file"].as_str().unwrap();
+        let number = |field: &str| usize::try_from(place[field].as_u64().unwrap()).unwrap() - 1;
+        assert_eq!(number("line"), number("endLine"));
+        let text = folder.read(file);
+        let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
+        let line = &mut lines[number("line")];
+        let (start, end) = (number("column"), number("endColumn"));
+        line.replace_range(start..end, place["replacement"].as_str().unwrap());
+        folder.write(file, lines.join("\n"));
+    }
+    corrected.count() != 0
+}
+
 impl Mistake {
     /// Makes the mistake, follows the help, and returns the outcome and its reason.
     fn follow(&self, faultless: &Folder) -> (Outcome, String) {
@@ -360,6 +384,15 @@ impl Mistake {
             let done = shell(&folder, help);
             if done.code != 0 {
                 return (Outcome::Misleading, format!("{help}: {}{}", done.stdout, done.stderr));
+            }
+        } else if self.run == "validate" && is_corrected(&folder) {
+            let after = seen(&shell(&folder, "clustermesh validate"));
+            if after.iter().any(|it| it.0 == self.finding) {
+                return (Outcome::Misleading, format!("{text}its correction does not end it"));
+            }
+            if !after.is_empty() {
+                // The person wanted something else beside the mistake.
+                restore();
             }
         } else {
             restore();

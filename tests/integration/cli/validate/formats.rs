@@ -182,6 +182,33 @@ fn is_of_ours(outside: &str) -> bool {
         || outside.starts_with("<summary>") && outside.ends_with("s</summary>")
 }
 
+/// What follows from a mistake has no edit of its own, which would only repeat the mistake elsewhere.
+#[test]
+fn exact_edits_are_values() {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", "podCIDRs", "podCidrs");
+    let log = folder.run(&["validate", "--output", "sarif"]).json();
+    assert_valid(&log);
+    let fixes = &log["runs"][0]["results"][0]["fixes"];
+    let change = &fixes[0]["artifactChanges"][0];
+    assert_eq!(fixes[0]["description"]["text"], "did you mean `podCIDRs`?");
+    assert_eq!(change["artifactLocation"]["uri"], "mesh.yaml");
+    let replacement = &change["replacements"][0];
+    assert_eq!(replacement["insertedContent"]["text"], "podCIDRs");
+    let [start, end] =
+        ["startColumn", "endColumn"].map(|it| replacement["deletedRegion"][it].as_u64());
+    assert_eq!(end.unwrap() - start.unwrap(), 8);
+    folder.edit("mesh.yaml", "podCidrs", "podCIDRs");
+    folder.edit("mesh.yaml", "name: west", "name: wets");
+    folder.edit("mesh.yaml", "spec:\n", "spec:\n  topology: { mode: Hub, hubs: [west] }\n");
+    let report = folder.run(&["validate", "--output", "json"]).json();
+    let mut findings = report["findings"].as_array().unwrap().iter();
+    let hub = findings.find(|it| it["rule"] == "unknown-cluster").unwrap();
+    assert_eq!(hub["help"], "did you mean `wets`?");
+    assert!(hub["cause"].is_object());
+    assert!(hub["places"][0].get("replacement").is_none(), "{hub}");
+}
+
 #[test]
 fn a_log_says_what_where_and_how_much() {
     let folder = wrong();

@@ -359,7 +359,7 @@ fn the_example_s_hold_until_somebody_meddles() {
     assert_eq!(folder.run(&["verify"]).code, 1);
 }
 
-/// Nothing is left out: nobody wants the path.
+/// Nothing is left out: no mesh declares the path.
 #[test]
 fn an_expected_path_between_clusters_without_a_link_needs_one() {
     let folder = Folder::mesh();
