@@ -54,7 +54,7 @@ pub struct Finding {
     pub replacement: Option<Box<str>>,
     /// The name that the finding is about, such as one that no mesh has.
     #[serde(skip)]
-    pub named: Option<String>,
+    pub named: Option<Box<str>>,
     /// The finding that causes this one. Correcting the cause corrects both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<FindingCause>,
@@ -328,7 +328,7 @@ impl Finding {
     /// Sets the name that it is about.
     #[must_use]
     pub(crate) fn of_name(mut self, name: &str) -> Self {
-        self.named = Some(name.to_owned());
+        self.named = Some(name.into());
         self
     }
 

@@ -98,7 +98,7 @@ fn part(consequence: &Finding, common: Common) -> Option<CommonPart> {
         Common::Run => CommonPart::Run,
         Common::Cluster => CommonPart::Cluster(consequence.cluster.clone()?),
         Common::File => CommonPart::File(Arc::clone(&consequence.labels.first()?.place.source)),
-        Common::Name => CommonPart::Name(consequence.named.clone()?),
+        Common::Name => CommonPart::Name(consequence.named.clone()?.into()),
     })
 }
 

@@ -114,7 +114,7 @@ pub fn missing_snapshot(
     );
     let finding =
         Finding::new(&MISSING_SNAPSHOT, message).at(place.clone(), "named here").help(help);
-    Finding { named: old, ..finding }
+    Finding { named: old.map(Into::into), ..finding }
 }
 
 /// Returns the finding about a file that is not a valid service snapshot.
@@ -251,7 +251,7 @@ pub fn stray(
     let cause =
         is_renamed.then_some(FindingCause { rule: &MISSING_SNAPSHOT, cluster: None, node: None });
     let finding = Finding::new(stray_rule(stray, own), message).at(place, "").with_cause(cause);
-    Finding { named: named_here, ..finding.help(help).quoting(quotes) }
+    Finding { named: named_here.map(Into::into), ..finding.help(help).quoting(quotes) }
 }
 
 /// Returns the remedy for the snapshot of a cluster that no mesh names; `nearest` is one that a mesh names.

@@ -53,7 +53,7 @@ fn flawed(flawed: &Flawed) -> Finding {
         finding.severity = Severity::Warning;
     }
     finding.is_of_nodes = true;
-    finding.named = Some(service.source.to_string());
+    finding.named = Some(service.source.as_str().into());
     finding.at(service.place.clone(), "").help(help(service, cluster, flaw))
 }
 

@@ -189,8 +189,8 @@ fn empty(fabric: &Fabric, expectation: &Expectation, unmatched: MatchesNothing) 
     match unmatched {
         MatchesNothing::Cluster { side, index } => {
             let selection = side.selection(expectation);
-            let clusters = selection.clusters.iter().flat_map(|it| &it.members);
-            let Some((wanted, place)) = clusters.skip(index).next() else {
+            let mut clusters = selection.clusters.iter().flat_map(|it| &it.members);
+            let Some((wanted, place)) = clusters.nth(index) else {
                 return Finding::new(&rule::EMPTY_EXPECTATION, name);
             };
             let problem =

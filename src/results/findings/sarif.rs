@@ -62,7 +62,7 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
                 partial_fingerprints: PartialFingerprints {
                     primary_location_line_hash: fingerprints.next(finding, &place),
                 },
-                locations: [location(place, None)],
+                locations: [location(&place, None)],
                 related_locations: related(entry, &places),
                 fixes: fix(finding, &places).into_iter().collect(),
             }
@@ -172,7 +172,7 @@ fn related(entry: &ReportEntry, places: &RepositoryPlaces) -> Vec<Location> {
         .chain(followed)
         .take(PLACES)
         .enumerate()
-        .map(|(index, place)| location(place, Some(index)))
+        .map(|(index, place)| location(&place, Some(index)))
         .collect()
 }
 
@@ -201,7 +201,7 @@ fn region(positions: &Range<Position>) -> Region {
     }
 }
 
-fn location(place: RepositoryPlace, id: Option<usize>) -> Location {
+fn location(place: &RepositoryPlace, id: Option<usize>) -> Location {
     let label = Some(place.label).filter(|label| !label.is_empty());
     Location {
         id,
