@@ -8,15 +8,16 @@ use super::command::command_name;
 use super::consequences::{Common, ConsequenceRow};
 use super::endpoints::{LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT};
 use super::gitops::UNREADABLE_MANIFEST;
-use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED};
+use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
 use super::ranges::{UNACCEPTED_RANGE, UNROUTABLE_RANGE};
 use super::rendered::LOST_SOURCE;
 use super::services::UNCARRIED_SERVICE;
 use super::{Finding, bare, consequences, rendered};
 use crate::diagnostic::mistake::{
-    DUPLICATE_SNAPSHOT, MISSING_SNAPSHOT, UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
+    DUPLICATE_SNAPSHOT, MISSING_SNAPSHOT, OVERLAPPING_RANGES, UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
 };
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
+use crate::packet::rule::STOLEN_BY;
 use crate::place::Place;
 use crate::proof::rule::EMPTY_EXPECTATION;
 use crate::text::{NAMED, count, listed};
@@ -31,8 +32,10 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 13] = [
+static CONSEQUENCES: [ConsequenceRow; 15] = [
     (&NODE_NOT_SELECTED, &CONTRADICTED, Common::Cluster),
+    (&SILENT_CLUSTER, &CONTRADICTED, Common::Cluster),
+    (&STOLEN_BY, &OVERLAPPING_RANGES, Common::Run),
     (&NO_ANCHOR, &LOOPING_ENDPOINT, Common::Cluster),
     (&PRIVATE_ENDPOINT, &LOOPING_ENDPOINT, Common::Cluster),
     (&UNACCEPTED_RANGE, &UNROUTABLE_RANGE, Common::Cluster),
