@@ -53,6 +53,7 @@ pub mod rules;
 pub mod controls;
 pub mod report;
 pub mod results;
+pub mod node_gates;
 pub mod graph;
 pub mod html_report;
 

@@ -304,6 +304,14 @@ impl Entry {
         }
     }
 
+    /// Returns the declared ranges in which pod CIDRs of nodes may be.
+    pub fn pod_ranges(&self) -> &[Range] {
+        match &self.networks {
+            Networks::Typed { pods, .. } => pods,
+            Networks::Flat { allowed } => allowed,
+        }
+    }
+
     /// Returns the declared ranges in which other clusters may get addresses.
     pub fn given(&self) -> Vec<&Range> {
         let mut given = self.networks.all();

@@ -43,12 +43,15 @@ pub mod verified;
 pub use crate::diagnostic::{Finding, Page, Question, Rule, Section, Subject};
 use crate::diagnostic::{bare, gravest_first};
 pub use check::{CheckInputs, CheckStandard, CheckedPlan, CheckedTree, check};
-pub use command::{annotate_keepalive, annotate_nat};
+pub use command::{annotate_keepalive, annotate_nat, with_access};
 pub use excused::excused;
 pub use kilo::uncertain_leaders;
 pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of, page_of_term};
-pub use membership::{granularity_advice, words as excluded};
+pub use membership::{
+    excluded as node_left_out, granularity_advice, part as place_of_exclusion,
+    rule_of as rule_of_exclusion, withheld as withheld_range, words as excluded,
+};
 pub use of_nodes::of_nodes;
 pub use registry::{QUESTIONS, all, find};
 

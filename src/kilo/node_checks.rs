@@ -63,6 +63,14 @@ impl NodeChecks {
         }
     }
 
+    /// Returns its public key, or why no handshake can use it.
+    ///
+    /// # Errors
+    /// The reason for which a node without this key is left out.
+    pub fn key(&self) -> Result<&PublicKey, &ExcludedReason> {
+        self.key.as_ref()
+    }
+
     /// Returns where the node is dialled, if that is anywhere.
     pub fn endpoint(&self) -> Option<&Endpoint> {
         let (endpoint, _) = self.endpoint.as_ref().ok()?.as_ref()?;
@@ -99,20 +107,29 @@ pub fn candidate(
         }
     };
     let key = checked.key.clone()?;
-    let (endpoint, origin) = checked.endpoint.clone()?.unzip();
-    if endpoint.is_none() && entry.keepalive.is_none() {
-        return Err(ExcludedReason::NoEndpoint(entry.endpoint_from.clone()));
-    }
+    let (endpoint, origin) = dialled(entry, checked)?.unzip();
     let name = node.name.parse().map_err(ExcludedReason::NameInvalid)?;
     Ok(Checked { name, wireguard, key, endpoint, origin })
 }
 
+/// Returns where others dial a leader, with its source; nothing for a node behind NAT, which dials itself.
+///
+/// # Errors
+/// The endpoint that wins cannot be dialled, or there is none and the entry declares no keepalive.
+pub fn dialled(
+    entry: &Entry,
+    checked: &NodeChecks,
+) -> Result<Option<(Endpoint, Origin)>, ExcludedReason> {
+    let endpoint = checked.endpoint.clone()?;
+    if endpoint.is_none() && entry.keepalive.is_none() {
+        return Err(ExcludedReason::NoEndpoint(entry.endpoint_from.clone()));
+    }
+    Ok(endpoint)
+}
+
 /// Returns the pod CIDRs of a node; the first one decides whether it can take part.
 fn pod_cidrs(entry: &Entry, node: &Node) -> Result<PodCidrs, ExcludedReason> {
-    let pool = match &entry.networks {
-        Networks::Typed { pods, .. } => pods,
-        Networks::Flat { allowed } => allowed,
-    };
+    let pool = entry.pod_ranges();
     let (first, rest) = node.pod_cidrs.split_first().ok_or(ExcludedReason::NoPodCidr)?;
     let cidr: Cidr = first
         .parse()

@@ -79,7 +79,7 @@ pub(super) fn resolved(
 }
 
 /// Adds the kubeconfig and the context of its cluster to the commands in the help of a finding.
-pub(super) fn with_access(finding: Finding, config: &Config) -> Finding {
+pub fn with_access(finding: Finding, config: &Config) -> Finding {
     let cluster = finding.cluster.as_deref();
     let Some(cluster) = cluster.and_then(|it| it.parse::<ClusterName>().ok()) else {
         return finding;

@@ -27,9 +27,9 @@ mod silent;
 
 use contradiction::contradiction;
 pub use contradiction::granularity_advice;
-pub(super) use excluded::excluded;
+pub use excluded::excluded;
 use excluded::overlap;
-pub(super) use excluded::rule_of;
+pub use excluded::{part, rule_of};
 use reasons::foreign;
 pub use reasons::words;
 pub(super) use silent::silent;
@@ -149,7 +149,8 @@ fn is_new(member: &Member, excluded: &ExcludedNode) -> bool {
         && member.node(&excluded.node).is_some_and(|it| !has_run(it))
 }
 
-pub(super) fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
+/// Returns the finding about a range of a node that is left out although the node is not.
+pub fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
     let range = bare(&withheld.range);
     let (rule, why) = match &withheld.reason {
         WithheldReason::Invalid(error) => (&UNUSED_POD_CIDR, foreign(error)),

@@ -30,6 +30,7 @@ mod outdated_tree;
 mod outsiders;
 pub mod unproved_nodes;
 
+pub use left_out::LackedAddress;
 pub use outdated_tree::OutdatedTree;
 
 use assumed::{assumed, mismatched_pods};

@@ -110,6 +110,10 @@ const MODULES: &[(&str, &str)] = &[
         "text name net wireguard place diagnostic schema yaml document mesh snapshot config expectations kilo manifest mirror agent packet proof capacity joining changes outage rules controls report",
     ),
     (
+        "node_gates",
+        "text net name place diagnostic schema mesh config kilo membership fleet plan rules report results",
+    ),
+    (
         "graph",
         "text name net diagnostic schema mesh kilo membership fleet plan agent proof rules report",
     ),

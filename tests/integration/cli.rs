@@ -22,6 +22,7 @@ mod causes;
 mod config;
 mod diff;
 mod dns;
+mod explain;
 mod external;
 mod firewall;
 mod graph;

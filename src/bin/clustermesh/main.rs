@@ -154,7 +154,7 @@ fn run(
         Command::Firewall(args) => commands::firewall::run(args, files, printer),
         Command::Annotate(args) => commands::annotate::run(args, files, printer),
         Command::Rbac(args) => commands::rbac::run(args, files, printer),
-        Command::Explain(args) => commands::explain::run(args, printer),
+        Command::Explain(args) => commands::explain::run(args, files, printer),
         Command::Schema(args) => commands::schema::run(args, printer),
         Command::Config(args) => commands::config::run(args, files, printer),
         Command::Completions(args) => {

@@ -52,7 +52,8 @@ pub(super) fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingC
     }
 }
 
-pub(in crate::rules) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
+/// Returns the finding about a node that is left out.
+pub fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
     let message = format!("left out: {}", words(&node.reason));
     let place = part(&node.reason, &node.place);
     let (rule, cluster) = (rule_of(&node.reason), &member.entry.name);
@@ -240,8 +241,8 @@ fn wireguard_ip_help(member: &Member, node: &ExcludedNode) -> Option<String> {
     })
 }
 
-/// Returns the part of a node that is meant, else its name.
-fn part(reason: &ExcludedReason, node: &Place) -> Place {
+/// Returns the part of a node that is the reason for which it is left out, else its name.
+pub fn part(reason: &ExcludedReason, node: &Place) -> Place {
     let annotated = |key: &str| node.key("annotations").key(key);
     match reason {
         ExcludedReason::PodCidrInvalid { .. } | ExcludedReason::PodCidrOutOfRange { .. } => {
@@ -260,7 +261,8 @@ fn part(reason: &ExcludedReason, node: &Place) -> Place {
     }
 }
 
-pub(in crate::rules) fn rule_of(reason: &ExcludedReason) -> &'static Rule {
+/// Returns the rule that reports the reason for which a node is left out.
+pub fn rule_of(reason: &ExcludedReason) -> &'static Rule {
     match reason {
         ExcludedReason::NoPodCidr => &NO_POD_CIDR,
         ExcludedReason::PodCidrInvalid { .. } => &INVALID_POD_CIDR,

@@ -14,65 +14,70 @@ use crate::rules::rendered::PlannedFleet;
 use crate::rules::{Finding, membership, plan};
 
 /// An address of a cluster that the Peers of another one lack.
-struct LackedAddress<'a> {
+pub struct LackedAddress<'a> {
     /// The cluster with these Peers.
-    target: &'a ClusterName,
+    pub target: &'a ClusterName,
     /// The cluster with the address.
-    source: &'a ClusterName,
+    pub source: &'a ClusterName,
     /// The node with the address, if it is not of the whole cluster.
-    node: Option<&'a str>,
-    address: IpAddr,
+    pub node: Option<&'a str>,
+    /// The address.
+    pub address: IpAddr,
 }
 
-/// Returns the finding about what a render leaves out, if a packet fails because of that. A render that would give the target the
-/// address leaves nothing out.
+/// Returns the finding about what a render leaves out, if a packet fails because of that.
 pub(super) fn cause(fabric: &Fabric, trace: &Trace, planned: PlannedFleet) -> Option<Finding> {
-    let lacked = LackedAddress::find(fabric, trace)?;
-    let LackedAddress { target, source, node, address } = lacked;
-    let PlannedFleet { fleet, plan } = planned;
-    let mut targets = plan.targets.iter().chain(&plan.externals);
-    let given_to = targets.find(|it| it.cluster == *target)?;
-    if plan.gives(given_to, source, address) {
-        return None;
-    }
-    if let Some(cut_off) = plan.cut_off().find(|it| it.cluster == *target) {
-        return Some(plan::cut_off::finding(plan, cut_off));
-    }
-    let is_withheld = |it: &&Withheld| {
-        it.target == *target
-            && it.source == *source
-            && it.reason.withholds()
-            && lacked.is_of(fleet, &it.reason)
-    };
-    let members = || fleet.memberships(source);
-    let is_excluded = |name: &str| {
-        members().find_map(|member| {
-            let mut excluded = member.membership.excluded.iter();
-            excluded.find(|it| it.node == name).map(|it| membership::excluded(member, it))
-        })
-    };
-    let is_range_of_node = || {
-        members().find_map(|member| {
-            let mut ranges = member.membership.withheld.iter();
-            let range = ranges.find(|it| {
-                let range = it.range.parse::<Cidr>();
-                range.is_ok_and(|it| it.contains(Cidr::host(address)))
-            })?;
-            Some(membership::withheld(member, range))
-        })
-    };
-    let is_silent = || {
-        let is_usable = members().any(|it| !it.membership.candidates.is_empty());
-        let member = members().next().filter(|_| !is_usable)?;
-        Some(membership::silent(member, plan))
-    };
-    node.and_then(is_excluded)
-        .or_else(|| plan.withheld.iter().find(is_withheld).map(plan::finding))
-        .or_else(is_range_of_node)
-        .or_else(is_silent)
+    LackedAddress::find(fabric, trace)?.cause(planned)
 }
 
 impl<'a> LackedAddress<'a> {
+    /// Returns the finding about what a render leaves out, so that the target lacks the address. A render that would give the
+    /// target the address leaves nothing out.
+    pub fn cause(&self, planned: PlannedFleet) -> Option<Finding> {
+        let Self { target, source, node, address } = *self;
+        let PlannedFleet { fleet, plan } = planned;
+        let mut targets = plan.targets.iter().chain(&plan.externals);
+        let given_to = targets.find(|it| it.cluster == *target)?;
+        if plan.gives(given_to, source, address) {
+            return None;
+        }
+        if let Some(cut_off) = plan.cut_off().find(|it| it.cluster == *target) {
+            return Some(plan::cut_off::finding(plan, cut_off));
+        }
+        let is_withheld = |it: &&Withheld| {
+            it.target == *target
+                && it.source == *source
+                && it.reason.withholds()
+                && self.is_of(fleet, &it.reason)
+        };
+        let members = || fleet.memberships(source);
+        let is_excluded = |name: &str| {
+            members().find_map(|member| {
+                let mut excluded = member.membership.excluded.iter();
+                excluded.find(|it| it.node == name).map(|it| membership::excluded(member, it))
+            })
+        };
+        let is_range_of_node = || {
+            members().find_map(|member| {
+                let mut ranges = member.membership.withheld.iter();
+                let range = ranges.find(|it| {
+                    let range = it.range.parse::<Cidr>();
+                    range.is_ok_and(|it| it.contains(Cidr::host(address)))
+                })?;
+                Some(membership::withheld(member, range))
+            })
+        };
+        let is_silent = || {
+            let is_usable = members().any(|it| !it.membership.candidates.is_empty());
+            let member = members().next().filter(|_| !is_usable)?;
+            Some(membership::silent(member, plan))
+        };
+        node.and_then(is_excluded)
+            .or_else(|| plan.withheld.iter().find(is_withheld).map(plan::finding))
+            .or_else(is_range_of_node)
+            .or_else(is_silent)
+    }
+
     /// Returns the address for which a packet or its answer fails, if that is because no Peer has it or no Peer has the key of
     /// the sender.
     fn find(fabric: &Fabric<'a>, trace: &Trace) -> Option<Self> {

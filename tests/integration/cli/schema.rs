@@ -26,6 +26,7 @@ const KINDS: &[(&str, &str)] = &[
     ("firewall", "Firewall"),
     ("graph", "Graph"),
     ("annotate", "NodeChanges"),
+    ("explanation", "NodeExplanation"),
     ("peer", "Peer"),
 ];
 
@@ -70,7 +71,7 @@ fn is_listed_with_what_it_can_print() {
     #[cfg(feature = "snapshot")]
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'peers' for '<KIND>'
-      [possible values: mesh, config, expectations, policy, snapshot, services-snapshot, report, trace, trace-mistake, verification, outage, diff, graph, capacity, status, dns, wireguard, firewall, annotate, peer, template-context]
+      [possible values: mesh, config, expectations, policy, snapshot, services-snapshot, report, trace, trace-mistake, verification, outage, diff, graph, capacity, status, dns, wireguard, firewall, annotate, explanation, peer, template-context]
 
       tip: a similar value exists: 'peer'
 

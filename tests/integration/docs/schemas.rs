@@ -27,7 +27,7 @@ mod peers;
 
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the
 /// catalogues of CRDs name schemas, `<group>/<kind>[-strict]_<version>.json`.
-const FILES: [(&[&str], &str); 22] = [
+const FILES: [(&[&str], &str); 23] = [
     (&["capacity"], "kilo-clustermesh.io/capacity_v1.json"),
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
     (&["diff"], "kilo-clustermesh.io/diff_v1.json"),
@@ -35,6 +35,7 @@ const FILES: [(&[&str], &str); 22] = [
     (&["firewall"], "kilo-clustermesh.io/firewall_v1.json"),
     (&["graph"], "kilo-clustermesh.io/graph_v1.json"),
     (&["annotate"], "kilo-clustermesh.io/nodechanges_v1.json"),
+    (&["explanation"], "kilo-clustermesh.io/nodeexplanation_v1.json"),
     (&["mesh"], "kilo.squat.ai/clustermesh_v1alpha1.json"),
     (&["outage"], "kilo-clustermesh.io/outage_v1.json"),
     (&["peer"], "kilo.squat.ai/peer_v1alpha1.json"),
@@ -236,6 +237,7 @@ fn every_example_and_default_is_right() {
             "Firewall",
             "Graph",
             "NodeChanges",
+            "NodeExplanation",
             "Status",
             "TemplateContext",
             "DnsConfiguration",

@@ -5,33 +5,50 @@ use std::io::{self, IsTerminal as _};
 
 use anstyle::Style;
 use anyhow::anyhow;
+use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
+use clustermesh::fleet::Member;
+use clustermesh::name::ClusterName;
+use clustermesh::node_gates::NodeExplanation;
 use clustermesh::rules::reach::TERMS;
-use clustermesh::rules::{self, QUESTIONS, Rule};
+use clustermesh::rules::rendered::PlannedFleet;
+use clustermesh::rules::{self, Purpose, QUESTIONS, Rule};
 
-use crate::Outcome;
+use crate::checked_plan::OutputCheck;
 use crate::failure::CommandResult;
-use crate::output::{Printer, terminal_markdown};
+use crate::output::{Printer, TableFormat, terminal_markdown};
+use crate::settings::FileOptions;
+use crate::{Outcome, checked_plan, cluster_peers, inputs};
 
-/// Explain a rule: what it finds, why it matters and what to do
+/// Explain a rule, or why other clusters get a node or do not get it
 ///
-/// Without RULE, all rules are listed by topic, with their levels. If there is no rule with that name, the
+/// Without an argument, all rules are listed by topic, with their levels. If there is no rule with that name, the
 /// rules that contain the text are listed.
+///
+/// With CLUSTER/NODE, `explain` lists every gate that the node must pass before the Peers of other clusters carry its
+/// pods: those of the mesh, those of Kilo in its cluster, and the plan for each linked cluster. Each gate has its result
+/// and the value that decides, with its place. Reads only files. Exits with 1 if a linked cluster does not get the pods
+/// of the node, or if none is linked.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
-    /// Rule, reason code of the operator, result of a trace, or text to search for
-    #[arg(value_name = "RULE")]
-    rule: Option<String>,
+    /// Rule, reason code of the operator, result of a trace, text to search for, or CLUSTER/NODE
+    #[arg(value_name = "RULE|CLUSTER/NODE")]
+    subject: Option<String>,
 
     /// Print all rules as one page of Markdown
-    #[arg(long, conflicts_with = "rule")]
+    #[arg(long, conflicts_with = "subject")]
     all: bool,
+
+    /// Output format for CLUSTER/NODE [default: human]
+    #[arg(short, long, value_name = "FORMAT", requires = "subject")]
+    output: Option<TableFormat>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   clustermesh explain
+  clustermesh explain west/worker-1
   clustermesh explain missing-endpoint
   clustermesh explain NodeNoEndpoint
   clustermesh explain nat                       search for rules about NAT";
@@ -42,8 +59,14 @@ const HEADING: Style = Style::new().bold();
 const LEVELS: usize = 30;
 const SUMMARIES: usize = 39;
 
-pub(crate) fn run(args: &ExplainArgs, printer: &mut Printer) -> CommandResult {
-    let text = match &args.rule {
+pub(crate) fn run(args: &ExplainArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
+    if let Some((cluster, node)) = args.subject.as_deref().and_then(node_named) {
+        return explain_node([cluster, node], args.output.unwrap_or_default(), files, printer);
+    }
+    if args.output.is_some() {
+        return Err(anyhow!("`--output` works only with CLUSTER/NODE").into());
+    }
+    let text = match &args.subject {
         _ if args.all => rules::manual(),
         None => list(),
         Some(given) => {
@@ -57,6 +80,48 @@ pub(crate) fn run(args: &ExplainArgs, printer: &mut Printer) -> CommandResult {
     };
     printer.result(&text)?;
     Ok(Outcome::Clean)
+}
+
+/// Returns the cluster and the node that a text names. Names of annotations have a slash, too, and no cluster is named like
+/// their prefix.
+fn node_named(text: &str) -> Option<(&str, &str)> {
+    let (cluster, node) = text.split_once('/')?;
+    cluster.parse::<ClusterName>().is_ok().then_some((cluster, node))
+}
+
+/// Prints the gates of a node.
+fn explain_node(
+    [cluster, node]: [&str; 2],
+    format: TableFormat,
+    files: &FileOptions,
+    printer: &mut Printer,
+) -> CommandResult {
+    let inputs = inputs::gather(files)?;
+    let clusters = cluster_peers::clusters(&inputs);
+    let Some(planned) = checked_plan::plan(&inputs)? else {
+        let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+        return Err(inputs.refusal(checked.findings));
+    };
+    let cluster = cluster_peers::named(cluster, &clusters)?;
+    let memberships: Vec<&Member> = planned.fleet.memberships(cluster).collect();
+    let found = PlannedFleet { fleet: &planned.fleet, plan: &planned.plan };
+    let found = (found, &inputs.settings.config.content);
+    let explained = NodeExplanation::new(found, &memberships, node, &inputs.files);
+    let Some(explained) = explained else {
+        return Err(unknown_node(cluster, node, &memberships).into());
+    };
+    printer.finish(&explained, format)?;
+    Ok(Outcome::findings_if(!explained.is_routed()))
+}
+
+fn unknown_node(cluster: &ClusterName, node: &str, memberships: &[&Member]) -> anyhow::Error {
+    let nodes = memberships.first().into_iter().flat_map(|it| &it.file.snapshot.nodes);
+    let meant = nearest(node, nodes.map(|it| it.name.as_str()));
+    let meant = meant.map(|it| format!(" (did you mean {}?)", Quoted(it))).unwrap_or_default();
+    anyhow!(
+        "the snapshot of {cluster} has no node {}{meant}; if the node is new, run `clustermesh snapshot {cluster}`",
+        Quoted(node)
+    )
 }
 
 /// Returns the name in a text that was copied from a message, such as `error[no-mesh]:`.

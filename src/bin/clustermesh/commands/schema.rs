@@ -8,6 +8,7 @@ use clustermesh::graph::MeshGraph;
 use clustermesh::host_config::HostConfig;
 use clustermesh::kilo::peer;
 use clustermesh::node_changes::NodeChanges;
+use clustermesh::node_gates::NodeExplanation;
 use clustermesh::report::json;
 use clustermesh::results::capacity::CapacityResult;
 use clustermesh::results::diff::json::form::WrittenDiff;
@@ -82,6 +83,8 @@ enum SchemaKind {
     Firewall,
     /// Output of `annotate --output json`
     Annotate,
+    /// Output of `explain CLUSTER/NODE --output json`
+    Explanation,
     /// Peers that `render` writes
     Peer,
     /// Values for `clustermesh template` and for `outputs`
@@ -120,6 +123,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> CommandResult {
         (SchemaKind::Wireguard, _) => json::schema::<HostConfig>(),
         (SchemaKind::Firewall, _) => json::schema::<Firewall>(),
         (SchemaKind::Annotate, _) => json::schema::<NodeChanges>(),
+        (SchemaKind::Explanation, _) => json::schema::<NodeExplanation>(),
         (SchemaKind::Peer, _) => peer::schema(),
         (SchemaKind::TemplateContext, _) => outputs::context::schema(),
     };

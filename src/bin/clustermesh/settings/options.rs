@@ -269,7 +269,7 @@ fn is_given(path: &Path) -> bool {
 pub(crate) fn options_of(name: &str) -> Vec<Arg> {
     let (files, printing) = match name {
         "schema" | "completions" | "man" | "argocd" => (0, 0),
-        "explain" => (0, 1),
+        "explain" => (7, 1),
         "init" => (1, 2),
         "parameters" => (4, 0),
         "generate" => (7, 0),

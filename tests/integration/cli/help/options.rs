@@ -79,7 +79,7 @@ fn lists_its_commands_by_purpose() {
       annotate     Print annotations and labels of nodes that resolve findings
 
     Learn:
-      explain      Explain a rule: what it finds, why it matters and what to do
+      explain      Explain a rule, or why other clusters get a node or do not get it
       schema       Print the JSON Schema of a format
       config       Print all settings and their origins
 
@@ -109,7 +109,10 @@ fn commands_name_the_common_options_that_they_have() {
         ("render", ALL),
         ("config", ALL),
         ("init", "--directory, --color, --quiet"),
-        ("explain", "--color"),
+        (
+            "explain",
+            "--directory, --root, --config, --mesh, --snapshots, --rendered, --ceiling, --color",
+        ),
         ("schema", ""),
         ("completions", ""),
         ("man", ""),
@@ -165,8 +168,8 @@ fn options_may_stand_before_the_command() {
 fn refuses_options_that_a_command_ignores() {
     let folder = Folder::mesh();
     for (arguments, option) in [
-        (&["explain", "--mesh", "mesh.yaml"][..], "--mesh"),
-        (&["--mesh", "mesh.yaml", "explain"], "--mesh"),
+        (&["schema", "mesh", "--mesh", "mesh.yaml"][..], "--mesh"),
+        (&["--mesh", "mesh.yaml", "schema", "mesh"], "--mesh"),
         (&["schema", "mesh", "-C", "x"], "-C"),
         (&["snapshot", "--rendered", "x"], "--rendered"),
         (&["init", "--snapshots", "x"], "--snapshots"),
