@@ -1,4 +1,4 @@
-//! Firewalls: the ports of each cluster that must be open, and to whom.
+//! Firewalls: the ports of each cluster that must be open, and to whom, and the endpoints to which each cluster sends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -10,22 +10,26 @@ use crate::fleet::{Fleet, Member};
 use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
 use crate::kilo::id::NodeId;
-use crate::name::{ClusterName, NodeName};
-use crate::plan::{PeerSet, Plan};
+use crate::name::{ClusterName, MeshName, NodeName};
+use crate::plan::Plan;
 use crate::schema::ExampleFile;
 use crate::snapshot::plugin::NetworkPlugin;
 use crate::wireguard::{Endpoint, PublicKey};
 
-/// The ports that must be open.
+mod sent;
+
+pub use sent::{SendingCluster, SendingNode, SentEndpoint, SentTo};
+
+/// The packets between clusters that firewalls must let through: the ports that must be open, and what each cluster sends.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "Firewall", example = ExampleFile(include_str!("firewall/example.json")))]
 #[serde(rename_all = "camelCase")]
 pub struct Firewall<'a> {
-    /// The clusters, and the external peers that are dialled, by name.
+    /// The clusters, and the external peers that dial or are dialled, by name.
     pub clusters: Vec<ClusterPorts<'a>>,
 }
 
-/// The open ports of a cluster, or of an external peer.
+/// The open ports of a cluster, or of an external peer, and the endpoints to which it sends.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterPorts<'a> {
@@ -40,6 +44,11 @@ pub struct ClusterPorts<'a> {
     pub encapsulated: Vec<Vec<LocationNode>>,
     /// The protocol of these packets.
     pub encapsulation: Encapsulation,
+    /// The endpoints of others to which its nodes send UDP, by cluster. A cluster behind NAT has only these, and the
+    /// answers pass a firewall that keeps state.
+    pub sends: Vec<SentTo>,
+    /// The nodes that send: each of them to all endpoints.
+    pub senders: Vec<SendingNode>,
 }
 
 /// The protocol of packets between nodes of one location.
@@ -97,6 +106,9 @@ pub struct OpenEndpoint<'a> {
     pub dialled_by: BTreeSet<&'a ClusterName>,
     /// The ranges from which they may send: any, because a node does not send from the endpoint at which it is dialled.
     pub sources: Vec<&'static str>,
+    /// The same clusters, with the addresses of their sending nodes that their snapshots show. A NAT gateway between the
+    /// clusters may send from another address.
+    pub senders: Vec<SendingCluster>,
 }
 
 /// A node that the other nodes of its cluster dial.
@@ -106,7 +118,8 @@ pub struct InsidePort {
     /// The node.
     pub node: String,
     /// The endpoint at which Kilo dials it.
-    pub endpoint: String,
+    #[serde(flatten)]
+    pub endpoint: SentEndpoint,
     /// The UDP port on which WireGuard listens.
     pub listen_port: u16,
 }
@@ -125,39 +138,69 @@ pub struct LocationNode {
 /// The endpoints of a cluster, by node and text.
 type Endpoints<'a> = BTreeMap<(Option<String>, String), OpenEndpoint<'a>>;
 
+/// The packets of one cluster, while they are collected.
+struct Collected<'a> {
+    ports: ClusterPorts<'a>,
+    endpoints: Endpoints<'a>,
+    sends: BTreeMap<String, BTreeSet<SentEndpoint>>,
+}
+
 impl<'a> Firewall<'a> {
     /// Returns the ports of one cluster or external peer, or of all of them.
     pub fn new(fleet: &Fleet, plan: &'a Plan, only: Option<&ClusterName>) -> Self {
-        let mut dialling: BTreeMap<usize, BTreeSet<&'a ClusterName>> = BTreeMap::new();
-        for target in plan.targets.iter().chain(&plan.externals) {
-            for &set in &target.peer_sets {
-                dialling.entry(set).or_default().insert(&target.cluster);
-            }
-        }
-        let mut sets: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for (set, by) in dialling {
-            if let Some(set) = plan.peer_sets.get(set) {
-                let member = (&set.mesh, &set.source);
-                sets.entry(member).or_default().push((set, by));
-            }
-        }
-        let mut clusters: BTreeMap<&ClusterName, (ClusterPorts<'a>, Endpoints<'a>)> =
-            BTreeMap::new();
+        let sources: BTreeMap<(&MeshName, &ClusterName), DialledMember> = fleet
+            .members()
+            .iter()
+            .map(|it| ((&it.mesh.name, &it.entry.name), DialledMember::new(it)))
+            .collect();
         let members = fleet.members().iter();
-        for member in members.filter(|it| only.is_none_or(|only| *only == it.entry.name)) {
-            let name = &member.entry.name;
-            let cluster = clusters.entry(name);
-            let (_, endpoints) = cluster.or_insert_with(|| (inside(member), Endpoints::new()));
-            let sets = sets.get(&(&member.mesh.name, name)).into_iter().flatten();
-            for (set, by) in sets {
-                dialled(member, set, by, endpoints);
+        let mut clusters: BTreeMap<&ClusterName, Collected> = members
+            .filter(|it| only.is_none_or(|only| *only == it.entry.name))
+            .map(|it| (&it.entry.name, Collected::new(it)))
+            .collect();
+        for target in plan.targets.iter().chain(&plan.externals) {
+            let sets = target.peer_sets.iter().filter_map(|it| plan.peer_sets.get(*it));
+            for set in sets {
+                let pair = sources
+                    .get(&(&set.mesh, &set.source))
+                    .zip(sources.get(&(&set.mesh, &target.cluster)));
+                let Some((source, sending)) = pair else { continue };
+                let peers = set.peers.iter().filter_map(|it| Some((it.key, it.endpoint.as_ref()?)));
+                for (key, endpoint) in peers.filter(|(_, it)| !it.is_placeholder()) {
+                    if let Some(cluster) = clusters.get_mut(&target.cluster) {
+                        let sent = cluster.sends.entry(set.source.to_string()).or_default();
+                        sent.insert(SentEndpoint::of(endpoint));
+                    }
+                    if let Some(cluster) = clusters.get_mut(&set.source) {
+                        let by = (&target.cluster, sending.member);
+                        source.add(key, endpoint, by, &mut cluster.endpoints);
+                    }
+                }
             }
         }
-        let clusters = clusters.into_values().map(|(ports, endpoints)| ClusterPorts {
-            endpoints: endpoints.into_values().collect(),
-            ..ports
-        });
+        let clusters = clusters.into_values().map(Collected::finish);
         Self { clusters: clusters.filter(|it| !it.is_empty()).collect() }
+    }
+}
+
+impl<'a> Collected<'a> {
+    fn new(member: &Member) -> Self {
+        Self { ports: inside(member), endpoints: Endpoints::new(), sends: BTreeMap::new() }
+    }
+
+    fn finish(self) -> ClusterPorts<'a> {
+        let sends = self.sends.into_iter().map(|(cluster, endpoints)| SentTo {
+            cluster,
+            endpoints: endpoints.into_iter().collect(),
+        });
+        let sends: Vec<SentTo> = sends.collect();
+        let endpoints = self.endpoints.into_values().map(|mut it| {
+            it.senders.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+            it
+        });
+        let mut senders = self.ports.senders;
+        senders.retain(|_| !sends.is_empty());
+        ClusterPorts { endpoints: endpoints.collect(), sends, senders, ..self.ports }
     }
 }
 
@@ -169,27 +212,37 @@ impl ClusterPorts<'_> {
     }
 
     fn is_empty(&self) -> bool {
-        self.endpoints.is_empty() && self.inside.is_empty() && self.encapsulated.is_empty()
+        self.endpoints.is_empty()
+            && self.inside.is_empty()
+            && self.encapsulated.is_empty()
+            && self.sends.is_empty()
     }
 }
 
-/// Adds the endpoints of a set of Peers of a member, and who dials them.
-fn dialled<'a>(
-    member: &Member,
-    set: &PeerSet,
-    by: &BTreeSet<&'a ClusterName>,
-    endpoints: &mut Endpoints<'a>,
-) {
-    let candidates = member.membership.candidates.iter();
-    let leaders: BTreeMap<PublicKey, &NodeName> =
-        candidates.map(|it| (it.key, &it.leader)).collect();
-    let is_external = member.entry.name.is_external();
-    for peer in &set.peers {
-        let Some(endpoint) = peer.endpoint.as_ref().filter(|it| !it.is_placeholder()) else {
-            continue;
-        };
-        let leader = leaders.get(&peer.key).filter(|_| !is_external);
-        let node = leader.and_then(|it| member.cluster.node(it.as_str()));
+/// A member of a mesh that others dial.
+struct DialledMember<'m> {
+    member: &'m Member<'m>,
+    leaders: BTreeMap<PublicKey, &'m NodeName>,
+}
+
+impl<'m> DialledMember<'m> {
+    fn new(member: &'m Member<'m>) -> Self {
+        let candidates = member.membership.candidates.iter();
+        Self { member, leaders: candidates.map(|it| (it.key, &it.leader)).collect() }
+    }
+
+    /// Adds the endpoint of one of its Peers, and the cluster that dials it.
+    fn add<'a>(
+        &self,
+        key: PublicKey,
+        endpoint: &Endpoint,
+        (by, sending): (&'a ClusterName, &Member),
+        endpoints: &mut Endpoints<'a>,
+    ) {
+        let is_external = self.member.entry.name.is_external();
+        let leader = self.leaders.get(&key).filter(|_| !is_external);
+        let node = leader.and_then(|it| self.member.cluster.node(it.as_str()));
+        let lan = node.and_then(|it| it.kilo.lan);
         let listening = node.and_then(|it| it.kilo.endpoint.as_ref());
         let elsewhere = node.zip(endpoint.address()).filter(|(node, at)| !node.has_address(*at));
         let forward_to = elsewhere.and_then(|(node, _)| node.internal_addresses().next());
@@ -204,8 +257,11 @@ fn dialled<'a>(
             forward_to,
             dialled_by: BTreeSet::new(),
             sources: anyone(endpoint),
+            senders: Vec::new(),
         });
-        open.dialled_by.extend(by);
+        if open.dialled_by.insert(by) {
+            open.senders.push(sent::seen_from(by, sending, lan));
+        }
     }
 }
 
@@ -227,6 +283,8 @@ fn inside<'a>(member: &Member) -> ClusterPorts<'a> {
         inside: Vec::new(),
         encapsulated: locations(cluster),
         encapsulation: Encapsulation::of(cluster),
+        sends: Vec::new(),
+        senders: sent::sending_nodes(member),
     };
     let topology = &cluster.topology;
     if topology.segments.iter().count() < 2 {
@@ -237,7 +295,7 @@ fn inside<'a>(member: &Member) -> ClusterPorts<'a> {
         if let Some(endpoint) = &kilo.endpoint {
             ports.inside.push(InsidePort {
                 node: kilo.name.clone(),
-                endpoint: endpoint.to_string(),
+                endpoint: SentEndpoint::of(endpoint),
                 listen_port: endpoint.port.get(),
             });
         }

@@ -96,6 +96,25 @@ struct ContextFirewall {
     /// The addresses of nodes that send each other IPIP (IP protocol 4), if Kilo encapsulates packets.
     #[serde(rename = "encapsulatedIPs")]
     encapsulated_ips: BTreeSet<IpAddr>,
+    /// The UDP endpoints to which its nodes send, in other clusters and in its own.
+    destinations: BTreeSet<ContextDestination>,
+    /// The addresses of nodes of other clusters that send to its endpoints, as far as they are known.
+    known_sources: BTreeSet<IpAddr>,
+    /// Whether a node whose address is not known sends to its endpoints, such as one behind NAT.
+    has_unknown_sources: bool,
+}
+
+/// A UDP endpoint to which nodes send.
+#[derive(Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Destination")]
+struct ContextDestination {
+    /// The address; null if the endpoint is a DNS name.
+    address: Option<IpAddr>,
+    /// The address or DNS name, and the port.
+    endpoint: String,
+    /// The port.
+    port: u16,
 }
 
 /// A cluster that a target reaches.

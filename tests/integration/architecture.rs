@@ -48,7 +48,7 @@ const MODULES: &[(&str, &str)] = &[
     // Views
     ("host_config", "text name net wireguard schema mesh plan"),
     ("dns_config", "name net schema mesh fleet plan"),
-    ("firewall", "name wireguard granularity schema mesh snapshot kilo membership fleet plan"),
+    ("firewall", "name net wireguard granularity schema mesh snapshot kilo fleet plan"),
     ("node_changes", "text name diagnostic schema kilo mesh yaml"),
     ("template", "diagnostic yaml"),
     ("manifest", "name net wireguard diagnostic yaml document kilo plan template"),

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Number;
 
 use super::{
-    ContextCluster, ContextFirewall, ContextMesh, ContextNode, ContextSegment, ContextSource,
-    ContextTarget,
+    ContextCluster, ContextDestination, ContextFirewall, ContextMesh, ContextNode, ContextSegment,
+    ContextSource, ContextTarget,
 };
 use crate::capacity::{Load, estimates};
 use crate::config::Per;
 use crate::config::capacity::Capacity;
-use crate::firewall::Firewall;
+use crate::firewall::{Firewall, SentEndpoint};
 use crate::fleet::{Fleet, Member};
 use crate::manifest;
 use crate::mesh::{Networks, Range};
@@ -201,11 +201,22 @@ fn firewalls(fleet: &Fleet, plan: &Plan) -> BTreeMap<String, ContextFirewall> {
     let clusters = Firewall::new(fleet, plan, None).clusters.into_iter();
     let ports = clusters.map(|it| {
         let listen_ports = it.listen_ports();
+        let senders = || it.endpoints.iter().flat_map(|it| &it.senders);
+        let known_sources = senders().flat_map(|it| it.addresses.iter().copied()).collect();
+        let has_unknown_sources = senders().any(|it| 0 < it.unknown);
+        let sent = it.sends.into_iter().flat_map(|it| it.endpoints);
+        let sent = sent.chain(it.inside.into_iter().map(|it| it.endpoint));
+        let destinations = sent.map(|SentEndpoint { endpoint, address, port }| {
+            ContextDestination { address, endpoint, port }
+        });
         let located = it.encapsulated.into_iter().flatten();
         let firewall = ContextFirewall {
             endpoints: it.endpoints.into_iter().map(|it| it.endpoint).collect(),
             listen_ports,
             encapsulated_ips: located.filter_map(|it| it.address).collect(),
+            destinations: destinations.collect(),
+            known_sources,
+            has_unknown_sources,
         };
         (it.cluster, firewall)
     });

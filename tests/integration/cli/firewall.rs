@@ -32,6 +32,22 @@ fn endpoints(ports: &Value, cluster: &str) -> Vec<(String, Vec<String>)> {
 fn ports_are_those_that_rendered_peers_dial() {
     for example in ["hub-and-spokes", "external-peers", "multi-cloud-location"] {
         let ports: Value = serde_json::from_str(&printed(example, &["-o", "json"])).unwrap();
+        // What one side sends is what the other side receives, with the known addresses of the same nodes.
+        let clusters = ports["clusters"].as_array().unwrap();
+        for receiver in clusters {
+            for open in receiver["endpoints"].as_array().unwrap() {
+                for by in open["senders"].as_array().unwrap() {
+                    let sender = clusters.iter().find(|it| it["cluster"] == by["cluster"]).unwrap();
+                    let sent = sender["sends"].as_array().unwrap().iter();
+                    let mut sent = sent.filter(|it| it["cluster"] == receiver["cluster"]);
+                    let sent = sent.next().unwrap()["endpoints"].as_array().unwrap();
+                    assert!(sent.iter().any(|it| it["endpoint"] == open["endpoint"]), "{open}");
+                    let known = by["addresses"].as_array().unwrap().len();
+                    let unknown = usize::try_from(by["unknown"].as_u64().unwrap()).unwrap();
+                    assert_eq!(known + unknown, sender["senders"].as_array().unwrap().len());
+                }
+            }
+        }
         // The endpoint of each Peer in the files, and the folder of the file.
         let mut dialled = BTreeSet::new();
         let pattern = project().join("examples").join(example).join("rendered");
@@ -68,27 +84,44 @@ fn ports_are_those_that_rendered_peers_dial() {
 fn a_table_has_what_kilo_needs_inside_of_clusters_too() {
     insta::assert_snapshot!(printed("multi-cloud-location", &[]), @"
     CLUSTER  OPEN                     ON                                                                                     FROM
-    aws      UDP 198.18.113.64:51820  ip-10-30-4-23.eu-west-1.compute.internal                                               gcp, onprem
-    aws      UDP 198.18.100.90:51820  forward UDP 51820 to 10.31.21.5 (ip-10-31-21-5.ec2.internal)                           gcp, onprem
+    aws      UDP 198.18.113.64:51820  ip-10-30-4-23.eu-west-1.compute.internal                                               gcp (198.18.2.122), onprem
+    aws      UDP 198.18.100.90:51820  forward UDP 51820 to 10.31.21.5 (ip-10-31-21-5.ec2.internal)                           gcp (198.18.2.122), onprem
     aws      UDP 198.18.113.64:51820  ip-10-30-4-23.eu-west-1.compute.internal                                               nodes of aws
     aws      UDP 198.18.100.90:51820  ip-10-31-21-5.ec2.internal                                                             nodes of aws
     aws      IPIP (protocol 4)        ip-10-30-4-23.eu-west-1.compute.internal, ip-10-30-9-140.eu-west-1.compute.internal    each other
     aws      IPIP (protocol 4)        ip-10-31-16-31.ec2.internal, ip-10-31-21-5.ec2.internal, ip-10-31-30-112.ec2.internal  each other
-    gcp      UDP 198.18.2.122:51820   pool-1-m9wt                                                                            aws, onprem
+    gcp      UDP 198.18.2.122:51820   pool-1-m9wt                                                                            aws (198.18.100.90, 198.18.113.64), onprem
     gcp      IPIP (protocol 4)        pool-1-h3kd, pool-1-m9wt, pool-1-x2pf                                                  each other
     onprem   IPIP (protocol 4)        rack1-node1, rack1-node2, rack2-node1                                                  each other
+
+    CLUSTER  SENDS TO                                      OF   FROM
+    aws      UDP 198.18.2.122:51820                        gcp  ip-10-30-4-23.eu-west-1.compute.internal (198.18.113.64), ip-10-31-21-5.ec2.internal (198.18.100.90)
+    gcp      UDP 198.18.100.90:51820, 198.18.113.64:51820  aws  pool-1-m9wt (198.18.2.122)
+    onprem   UDP 198.18.100.90:51820, 198.18.113.64:51820  aws  rack1-node1
+    onprem   UDP 198.18.2.122:51820                        gcp  rack1-node1
     ");
     insta::assert_snapshot!(printed("external-peers", &["external.branch"]), @"
     CLUSTER          OPEN                   ON        FROM
-    external.branch  UDP 198.18.77.1:51820  the host  east
+    external.branch  UDP 198.18.77.1:51820  the host  east (198.18.113.11, 198.18.113.12)
+
+    CLUSTER          SENDS TO                                      OF    FROM
+    external.branch  UDP 198.18.113.11:51820, 198.18.113.12:51820  east  the host (198.18.77.1)
     ");
 }
 
 #[test]
-fn a_cluster_behind_nat_needs_no_open_port() {
+fn a_cluster_behind_nat_needs_no_open_port_and_sends() {
     let ports = printed("multi-cloud-location", &["onprem", "-o", "json"]);
     let ports: Value = serde_json::from_str(&ports).unwrap();
     assert_eq!(endpoints(&ports, "onprem"), []);
+    let onprem = &ports["clusters"][0];
+    // Its leader, and no address: that of the NAT is in no snapshot.
+    assert_eq!(onprem["senders"], serde_json::json!([{ "node": "rack1-node1" }]));
+    let sent = onprem["sends"].as_array().unwrap().iter();
+    let sent: Vec<(&str, usize)> = sent
+        .map(|it| (it["cluster"].as_str().unwrap(), it["endpoints"].as_array().unwrap().len()))
+        .collect();
+    assert_eq!(sent, [("aws", 2), ("gcp", 1)]);
     let run = clustermesh(&project().join("examples/quickstart"), &["firewall", "wset"]);
     assert_eq!(run.code, 2);
     assert_contains(&run.stderr, "did you mean `west`?");
@@ -140,7 +173,7 @@ fn names_of_nodes_are_escaped() {
 #[test]
 fn templates_of_the_gallery_have_the_ports() {
     let example = project().join("examples/multi-cloud-location");
-    for (target, ports, addresses) in [("aws", 1, 5), ("onprem", 0, 3)] {
+    for (target, ports, addresses, sent) in [("aws", 1, 5, 3), ("onprem", 0, 3, 3)] {
         let filled = |template: &str| {
             let template = project().join("templates/gallery").join(template);
             let template = template.to_str().unwrap();
@@ -157,6 +190,14 @@ fn templates_of_the_gallery_have_the_ports() {
         let terraform: Value = serde_json::from_str(&filled("terraform-aws.tf.json.j2")).unwrap();
         let rules = &terraform["resource"]["aws_vpc_security_group_ingress_rule"];
         assert_eq!(rules.as_object().unwrap().len(), 2 * ports + 1, "{rules}");
+        // The endpoints of others, and for aws those of its own two leaders.
+        let egress = &terraform["resource"]["aws_vpc_security_group_egress_rule"];
+        assert_eq!(egress.as_object().unwrap().len(), sent + 1, "{egress}");
+        let output = filled("nftables-output.nft.j2");
+        let lines: Vec<&str> = output.lines().filter(|it| !it.starts_with('#')).collect();
+        assert_eq!(lines.len(), sent + addresses, "{output}");
+        assert_contains(&output, "\nip daddr 198.18.2.122 udp dport 51820 accept\n");
+        assert_eq!(output.matches(" ip protocol 4 accept").count(), addresses, "{output}");
     }
 }
 

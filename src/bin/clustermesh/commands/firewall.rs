@@ -1,8 +1,8 @@
 //! `clustermesh firewall`
 
 use clap::ValueEnum;
-use clustermesh::diagnostic::escaped;
-use clustermesh::firewall::Firewall;
+use clustermesh::diagnostic::{bare, escaped};
+use clustermesh::firewall::{Firewall, SendingCluster};
 use clustermesh::name::ClusterName;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::report::table::TextTable;
@@ -16,15 +16,18 @@ use crate::output::{Printer, terminal};
 use crate::settings::FileOptions;
 use crate::{Outcome, checked_plan, cluster_peers, inputs};
 
-/// List the ports that must be open
+/// List the ports that must be open, and what each cluster sends
 ///
 /// Lists the UDP endpoints at which the Peers of other clusters dial a cluster, and the ports that its own Kilo
-/// needs. A node behind NAT has no endpoint and needs no open port. Nodes do not send from their endpoints, so
-/// any source address must be allowed unless you know better. Writes nothing.
+/// needs. A node behind NAT has no endpoint and needs no open port. Behind each cluster in `FROM` are the addresses of
+/// its sending nodes that its snapshot shows. A NAT gateway may send from another address, so any source must be
+/// allowed unless you know better.
+///
+/// The second table lists the endpoints of other clusters to which the nodes of a cluster send. Writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct FirewallArgs {
-    /// Cluster that is dialled, by its name in the mesh [default: all]
+    /// Cluster whose firewall is meant, by its name in the mesh [default: all]
     #[arg(value_name = "CLUSTER")]
     cluster: Option<String>,
 
@@ -36,7 +39,8 @@ pub(crate) struct FirewallArgs {
 const EXAMPLES: &str = "\
 Examples:
   clustermesh firewall west
-  clustermesh firewall --output json | jq -r '.clusters[].endpoints[].endpoint'";
+  clustermesh firewall --output json | jq -r '.clusters[].endpoints[].endpoint'
+  clustermesh firewall west --output json | jq -r '.clusters[].sends[].endpoints[].endpoint'";
 
 /// The format of the ports.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -91,18 +95,51 @@ fn table(firewall: &Firewall, width: Width) -> String {
                 },
                 None => "the host".to_owned(),
             };
-            row(format!("UDP {}", open.endpoint), on, listed(&open.dialled_by));
+            row(format!("UDP {}", open.endpoint), on, listed(open.senders.iter().map(sender)));
         }
         // Their names are claims, and not checked as those of nodes that others dial.
         let name = |it: &str| escaped(it, NAME_LIMIT);
         for inside in &it.inside {
             let from = format!("nodes of {}", it.cluster);
-            row(format!("UDP {}", inside.endpoint), name(&inside.node), from);
+            row(format!("UDP {}", inside.endpoint.endpoint), name(&inside.node), from);
         }
         for nodes in &it.encapsulated {
             let on = listed(nodes.iter().map(|it| name(&it.node)));
             row(it.encapsulation.to_string(), on, "each other".to_owned());
         }
     }
-    table.text("", width)
+    let sent = sent(firewall).text("", width);
+    format!("{}\n{sent}", table.text("", width))
+}
+
+/// Names a cluster that sends, with the known addresses of its nodes.
+fn sender(sender: &SendingCluster) -> String {
+    let unknown = (0 < sender.unknown && !sender.addresses.is_empty())
+        .then(|| format!("{} unknown", sender.unknown));
+    let addresses = sender.addresses.iter().map(ToString::to_string).chain(unknown);
+    match listed(addresses) {
+        none if none.is_empty() => sender.cluster.clone(),
+        addresses => format!("{} ({addresses})", sender.cluster),
+    }
+}
+
+/// Returns the endpoints to which each cluster sends.
+fn sent(firewall: &Firewall) -> TextTable {
+    let mut table = TextTable::new(["CLUSTER", "SENDS TO", "OF", "FROM"]);
+    for it in &firewall.clusters {
+        let nodes = it.senders.iter().map(|sender| {
+            let node = sender.node.as_deref().map_or_else(|| "the host".to_owned(), bare);
+            match sender.address {
+                Some(address) => format!("{node} ({address})"),
+                None => node,
+            }
+        });
+        let from = listed(nodes);
+        for sent in &it.sends {
+            let endpoints = listed(sent.endpoints.iter().map(|it| &it.endpoint));
+            let to = format!("UDP {endpoints}");
+            table.add(vec![it.cluster.clone(), to, sent.cluster.clone(), from.clone()]);
+        }
+    }
+    table
 }

@@ -75,7 +75,7 @@ fn lists_its_commands_by_purpose() {
       rbac         Print the manifests that grant rights in a cluster
       dns          Print the DNS with which a cluster resolves Services of others
       wireguard    Print the WireGuard configuration of an external peer
-      firewall     List the ports that must be open
+      firewall     List the ports that must be open, and what each cluster sends
       annotate     Print annotations and labels of nodes that resolve findings
 
     Learn:
