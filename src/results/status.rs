@@ -16,6 +16,7 @@ use crate::report::table::TextTable;
 use crate::report::width::Width;
 use crate::schema::ExampleFile;
 
+mod metrics;
 mod notes;
 pub mod peers;
 pub mod state;

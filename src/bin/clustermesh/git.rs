@@ -174,7 +174,32 @@ pub(crate) fn may_have_had(
     if is_shallow()? || is_long(commit)? || !lines.iter().all(is_one_line) {
         return Ok(true);
     }
-    let mut child = program(&["rev-list", "--max-count=1", "--full-history", "--stdin"])
+    Ok(!first_commit("--full-history", &lines)?.is_empty())
+}
+
+/// Returns when the last commit up to this one changed each of some files, in Unix seconds; nothing if no commit did, or if
+/// this is a shallow clone, which may lack the commit.
+#[cfg(feature = "snapshot")]
+pub(crate) fn last_changes(
+    commit: &ObjectId,
+    paths: impl Iterator<Item = String>,
+) -> anyhow::Result<Vec<Option<i64>>> {
+    let is_unknown = is_shallow()?;
+    let change = |path: String| {
+        if is_unknown || path.contains('\n') {
+            return Ok(None);
+        }
+        let lines = [commit.to_string(), "--".to_owned(), format!(":(literal){path}")];
+        let printed = String::from_utf8(first_commit("--timestamp", &lines)?)?;
+        let mut words = printed.split_whitespace();
+        Ok(words.next().and_then(|it| it.parse().ok()))
+    };
+    paths.map(change).collect()
+}
+
+/// Returns what git prints with an option about the first commit that these lines of standard input select.
+fn first_commit(option: &str, lines: &[String]) -> anyhow::Result<Vec<u8>> {
+    let mut child = program(&["rev-list", "--max-count=1", option, "--stdin"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -188,7 +213,7 @@ pub(crate) fn may_have_had(
         bail!(refusal(&output.stderr));
     }
     written.transpose()?;
-    Ok(!output.stdout.is_empty())
+    Ok(output.stdout)
 }
 
 /// Returns whether a file of a commit, in any folder, contains texts that all of these regular expressions match.

@@ -126,6 +126,26 @@ impl TunnelReport {
         })
     }
 
+    /// Returns the number of tunnels of each pair with each answer, as JSON names the answers.
+    pub(super) fn counts(&self) -> Vec<(&[ClusterName; 2], &'static str, usize)> {
+        let mut counts = Vec::new();
+        for pair in &self.pairs {
+            let of = |is_meant: fn(&HandshakeAnswer) -> bool| {
+                let meant = pair.answers.iter().filter(|it| is_meant(it.0));
+                meant.map(|it| it.1.count).sum()
+            };
+            let handshake = |it: &HandshakeAnswer| {
+                matches!(it, HandshakeAnswer::Both | HandshakeAnswer::One(_))
+            };
+            counts.push((&pair.clusters, "handshake", of(handshake)));
+            let none = |it: &HandshakeAnswer| *it == HandshakeAnswer::NoneReported;
+            counts.push((&pair.clusters, "none_reported", of(none)));
+            let unknown = |it: &HandshakeAnswer| matches!(it, HandshakeAnswer::Unknown(_));
+            counts.push((&pair.clusters, "unknown", of(unknown)));
+        }
+        counts
+    }
+
     fn answers(&self) -> impl Iterator<Item = &HandshakeAnswer> {
         self.pairs.iter().flat_map(|it| it.answers.keys())
     }

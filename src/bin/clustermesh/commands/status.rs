@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::inventory::Inventory;
 use clustermesh::diagnostic::escaped;
@@ -24,11 +25,11 @@ use crate::cluster::{ClusterAnswer, Wanted};
 use crate::cluster_peers::{ClusterPeers, Gathered};
 use crate::commands::snapshot::Comparison;
 use crate::failure::CommandResult;
-use crate::git::GitRepository;
+use crate::git::{self, GitRepository};
 use crate::inputs::Inputs;
 use crate::output::{Printer, TableFormat};
 use crate::reach::{Addressed, Contact, ReachOptions};
-use crate::settings::FileOptions;
+use crate::settings::{FileOptions, Settings};
 use crate::threshold::FailOn;
 use crate::{Outcome, clock, cluster_peers, input_file};
 
@@ -56,7 +57,7 @@ pub(crate) struct StatusArgs {
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    pub(crate) output: TableFormat,
+    output: StatusFormat,
 
     /// Wait until the rendered Peers are applied, at most this long, such as 90s
     ///
@@ -73,12 +74,26 @@ pub(crate) struct StatusArgs {
     reach: ReachOptions,
 }
 
+/// The format of states.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum StatusFormat {
+    /// Text for people
+    Human,
+    /// JSON
+    Json,
+    /// Markdown, for a comment on a pull request
+    Markdown,
+    /// Metrics in the text format of Prometheus, for a file that the node exporter reads
+    Prometheus,
+}
+
 const EXAMPLES: &str = "\
 Examples:
   clustermesh status
   clustermesh status east --wait 5m           after a push: wait until GitOps has applied it
   clustermesh status --tunnels                list which tunnels have come up
   clustermesh status --output json | jq '.clusters[] | select(.peers.foreign != [])'
+  clustermesh status --output prometheus > clustermesh.prom
   clustermesh rbac --peers | kubectl --context east apply -f -";
 
 pub(crate) fn run(args: &StatusArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
@@ -116,14 +131,20 @@ pub(crate) fn run(args: &StatusArgs, files: &FileOptions, printer: &mut Printer)
     let report = Report::new(&inputs.files, &findings);
     let is_success = outcome == Outcome::Clean && findings.is_empty();
     let basis = match args.output {
-        TableFormat::Human => basis(&inputs, states.len()),
-        TableFormat::Json | TableFormat::Markdown => String::new(),
+        StatusFormat::Human => basis(&inputs, states.len()),
+        _ => String::new(),
     };
-    printer.finish(
-        &StatusResult::new(&states, tunnels.as_ref(), &report, basis, is_success),
-        args.output,
-    )?;
-    if args.output == TableFormat::Human && !findings.is_empty() {
+    let result = StatusResult::new(&states, tunnels.as_ref(), &report, basis, is_success);
+    match args.output {
+        StatusFormat::Human => printer.finish(&result, TableFormat::Human)?,
+        StatusFormat::Json => printer.finish(&result, TableFormat::Json)?,
+        StatusFormat::Markdown => printer.finish(&result, TableFormat::Markdown)?,
+        StatusFormat::Prometheus => {
+            let committed = commit_times(&clusters, &inputs.settings);
+            printer.print(&result.metrics(clock::now(), &committed))?;
+        }
+    }
+    if args.output == StatusFormat::Human && !findings.is_empty() {
         printer.findings(&inputs.files, &findings);
         printer.counts(&findings, None);
     }
@@ -138,6 +159,17 @@ fn basis(inputs: &Inputs, clusters: usize) -> String {
     let commit = commit.map_or_else(|_| String::new(), |it| format!(" at commit {}", it.short()));
     let clusters = count(clusters, "cluster");
     format!("{clusters}, compared with {folder}{commit}\n\n")
+}
+
+/// Returns when a commit last changed the snapshots of clusters, as far as the history here shows.
+fn commit_times(clusters: &[ClusterName], settings: &Settings) -> BTreeMap<ClusterName, i64> {
+    let folder = &settings.snapshots.value;
+    let paths = clusters.iter().map(|it| folder.join(format!("{it}.json")).display().to_string());
+    let head = GitRepository::around_here().and_then(|it| it.commit("HEAD"));
+    // Without git, a repository or a commit, no time is known.
+    let times = head.and_then(|it| git::last_changes(&it, paths)).unwrap_or_default();
+    let times = clusters.iter().zip(times);
+    times.filter_map(|(cluster, time)| Some((cluster.clone(), time?))).collect()
 }
 
 /// Reads clusters, with `--wait` until they have what is rendered or cannot get there.

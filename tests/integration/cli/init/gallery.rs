@@ -105,3 +105,30 @@ fn jobs_and_alerts_fit_together() {
         let _: Value = serde_yaml::from_str(text.as_str().unwrap()).unwrap();
     }
 }
+
+/// The metrics of differences and of unreadable clusters are published, and those of nothing are not.
+#[test]
+fn a_timer_writes_metrics_in_one_step() {
+    let script = project().join("templates/gallery/prometheus-textfile.sh");
+    let script = format!("sh {} textfiles --tunnels", script.display());
+    for (text, code, expected) in
+        [("metrics", 0, 0), ("metrics", 1, 0), ("metrics", 2, 0), ("", 2, 2)]
+    {
+        let folder = Folder::empty();
+        folder.write("textfiles/clustermesh.prom", "old");
+        let program =
+            format!("#!/bin/sh\necho \"$*\" >> calls\nprintf '%s' '{text}'\nexit {code}\n");
+        folder.write("bin/clustermesh", program);
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(folder.path("bin/clustermesh"), executable).unwrap();
+        let path = format!("{}:{}", folder.path("bin").display(), std::env::var("PATH").unwrap());
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(folder.path(".")).env("PATH", path);
+        let ended = command.status().unwrap().code();
+        assert_eq!(ended, Some(expected), "{code}");
+        let written = if text.is_empty() { "old" } else { text };
+        assert_eq!(folder.read("textfiles/clustermesh.prom"), written);
+        assert_eq!(fs::read_dir(folder.path("textfiles")).unwrap().count(), 1);
+        assert_eq!(folder.read("calls"), "status --output prometheus --tunnels\n");
+    }
+}

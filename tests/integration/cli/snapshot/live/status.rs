@@ -15,6 +15,8 @@ use crate::api_server::{
 use crate::cli::{Folder, SOON};
 use crate::support::{Run, assert_contains};
 
+mod metrics;
+
 const CLUSTERS: [&str; 3] = ["east", "north", "west"];
 
 /// Three clusters that have what is rendered.
