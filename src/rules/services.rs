@@ -29,6 +29,11 @@ pub fn without_paths(mirrors: &Mirrors) -> impl Iterator<Item = Finding> {
     findings.filter(|it| it.rule != &UNCARRIED_SERVICE)
 }
 
+/// Returns whether a finding holds back Services of other clusters, and no Peer.
+pub fn holds_back_services(finding: &Finding) -> bool {
+    finding.rule == &MISSING_SERVICES
+}
+
 /// Returns the clusters of which it is not known what they have under the names of Services.
 fn unknown(mirrors: &Mirrors) -> Vec<Finding> {
     let unknown = mirrors.unknown.iter().map(|(cluster, services)| {

@@ -9,6 +9,7 @@ use clustermesh::mirror::Mirrors;
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::{Allowing, PlannedFleet};
+use clustermesh::rules::services::holds_back_services;
 use clustermesh::rules::{self, CheckStandard, CheckedPlan, CheckedTree, Finding, Purpose};
 use clustermesh::tree_diff::Loss;
 use rayon::prelude::*;
@@ -65,12 +66,13 @@ impl CheckResult<'_> {
         Some(CheckedCounts::plan(fleet, plan))
     }
 
-    /// Returns the plan that `render` would write.
+    /// Returns the plan that `render` would write, for a result without Services of other clusters.
     ///
     /// # Errors
-    /// A finding that stops a render.
+    /// A finding that stops a render of Peers.
     pub(crate) fn right(&self, inputs: &Inputs) -> CommandResult<&(Fleet<'_>, Plan)> {
-        let is_wrong = FailOn::default().threshold().fails(&self.findings);
+        let findings = self.findings.iter().filter(|it| !holds_back_services(it));
+        let is_wrong = FailOn::default().threshold().fails(findings);
         let planned = self.planned.as_ref().filter(|_| !is_wrong);
         planned.ok_or_else(|| inputs.refusal(self.findings.clone()))
     }

@@ -1,10 +1,12 @@
 //! Printing: the manifests of one target, behind the same guards as the rendered tree.
 
+use clustermesh::diagnostic::Severity;
 use clustermesh::manifest;
 use clustermesh::plan::{Plan, Target};
 use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
+use clustermesh::rules::services::holds_back_services;
 use clustermesh::tree_diff::{Loss, losses_of};
 
 use crate::allowed_losses::{self, Allowance};
@@ -44,6 +46,10 @@ pub(crate) fn print<'a>(inputs: &'a Inputs, order: &PrintOrder) -> anyhow::Resul
     allowed_losses::allow_no_mesh(order.allowances, &mut checked, false);
     let losses = losses(&checked, order)?;
     checked.add_losses(&losses, order.allowing);
+    // Only Peers are printed.
+    for finding in checked.findings.iter_mut().filter(|it| holds_back_services(it)) {
+        finding.severity = finding.severity.min(Severity::Warning);
+    }
     let is_wrong = !losses.is_empty() || order.threshold.fails(&checked.findings);
     let manifests = match checked.planned.as_ref().filter(|_| !is_wrong) {
         Some((_, plan)) => Some(manifest::stream(plan, target(plan, order.target)?)),

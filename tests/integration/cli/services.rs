@@ -487,3 +487,37 @@ fn a_service_behind_a_copied_key_is_not_reached() {
     assert_contains(&run.stdout, "Pods reach 0 of 2 Services of other clusters");
     assert_eq!(run.code, 0, "{}", run.stdout);
 }
+
+/// Results without Services do not need it.
+#[test]
+fn a_missing_snapshot_of_services_holds_back_nothing_else() {
+    let folder = example();
+    let complete = example();
+    for cluster in ["east", "west"] {
+        std::fs::remove_file(folder.path(&format!("snapshots/{cluster}.services.json"))).unwrap();
+    }
+    let laptop = "  externalPeers:\n    - name: laptop\n      publicKey: vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=\n      ranges: [192.168.250.1/32]\n      clusters: [east]\n\n  services:";
+    for folder in [&folder, &complete] {
+        folder.edit("mesh.yaml", "  services:", laptop);
+        let range = "      serviceCIDR: 10.96.0.0/12\n";
+        folder.edit("mesh.yaml", range, &format!("{range}      dns: {{ service: 10.96.0.10 }}\n"));
+    }
+    for command in [
+        &["firewall"][..],
+        &["guard", "west"],
+        &["dns", "east"],
+        &["wireguard", "laptop"],
+        &["explain", "west/west-cp-1"],
+        &["capacity"],
+        &["graph"],
+        &["render", "--target", "west"],
+    ] {
+        let [run, expected] = [&folder, &complete].map(|it| it.run(command));
+        assert_eq!((run.code, &run.stdout), (expected.code, &expected.stdout), "{command:?}");
+        assert_eq!(run.code, 0, "{command:?}: {}", run.stderr);
+    }
+    // The files of Services are left as they are.
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 1);
+    assert_contains(&run.stderr, "error[missing-services]");
+}
