@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::mesh::{AddressClass, State};
+use crate::report::origin::ResultOrigin;
 use crate::schema::ExampleFile;
 use crate::text;
 
@@ -38,6 +39,9 @@ const MOST_LINKS: usize = 500;
 #[schemars(rename = "Graph", example = ExampleFile(include_str!("graph/example.json")))]
 #[serde(rename_all = "camelCase")]
 pub struct MeshGraph {
+    /// The meshes, the commit and the snapshots that the graph was made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<ResultOrigin>,
     /// The level of detail.
     pub level: GraphLevel,
     /// The clusters and external peers, hubs first, then by name.

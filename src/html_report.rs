@@ -18,6 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::diagnostic::escaped;
 use crate::graph::{MeshGraph, svg};
+use crate::report::origin::VERSION;
 
 mod address_space;
 mod change;
@@ -50,9 +51,6 @@ const PARTS: [(&str, &str); 11] = [
     ("load", "Load"),
 ];
 
-/// The version of this program.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
 /// Returns the page.
 ///
 /// # Errors
@@ -72,6 +70,7 @@ pub fn page(results: &MeshResults) -> Result<String, Error> {
         parts => Serde(parts.collect::<Vec<_>>()),
         has_change,
         version => VERSION,
+        origin => results.origin.sentence(),
         policy => policy(),
         style => Value::from_safe_string(style()),
         script => Value::from_safe_string(SCRIPT.to_owned()),

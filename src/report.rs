@@ -3,6 +3,7 @@
 pub mod json;
 pub mod markdown;
 pub mod mermaid;
+pub mod origin;
 pub mod page;
 pub mod style;
 pub mod table;

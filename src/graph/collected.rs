@@ -69,6 +69,7 @@ impl GraphInputs<'_, '_> {
         let mut clusters: BTreeMap<&ClusterName, GraphCluster> = clusters.collect();
         let clusters = order.iter().filter_map(|name| clusters.remove(name));
         MeshGraph {
+            origin: None,
             level: GraphLevel::Nodes,
             clusters: clusters.collect(),
             links: self.links(&order),

@@ -39,6 +39,7 @@ impl MeshGraph {
             back,
         });
         Self {
+            origin: self.origin.clone(),
             level: GraphLevel::Clusters,
             clusters: groups.values().filter_map(|it| joined(it)).collect(),
             links: links.collect(),

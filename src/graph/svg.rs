@@ -7,6 +7,7 @@ use super::layout::{self, BoxSize, Layout, LayoutLine, Point};
 use super::parts::cluster_box;
 use super::text_box::{LINE_HEIGHT, PADDING, TextBox, text_width, xml};
 use super::{GraphLevel, GraphLink, LINES, LinkState, MeshGraph, matrix};
+use crate::report::origin::ResultOrigin;
 
 /// The styles of a graph, as they are in its `style` element.
 pub const STYLE: &str = include_str!("svg/style.css");
@@ -27,8 +28,9 @@ pub fn svg(graph: &MeshGraph) -> String {
     };
     size.height += MARGIN;
     let legend = legend(graph, size.height, &mut content);
-    let width = size.width.max(legend.width) + 2.0 * MARGIN;
-    let height = size.height + legend.height + 2.0 * MARGIN;
+    let origin = origin(graph, size.height + legend.height, &mut content);
+    let width = size.width.max(legend.width).max(origin.width) + 2.0 * MARGIN;
+    let height = size.height + legend.height + origin.height + 2.0 * MARGIN;
     let summary = graph.summary();
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"mesh-graph\" role=\"img\" aria-labelledby=\"mesh-graph-title\" \
@@ -136,6 +138,16 @@ fn draw_label(label: &str, middle: Point, content: &mut String) {
         middle.y + 4.0,
         xml(label),
     );
+}
+
+/// Writes what the graph was made from below the legend, if that is known.
+fn origin(graph: &MeshGraph, top: f64, content: &mut String) -> BoxSize {
+    let Some(origin) = graph.origin.as_ref().map(ResultOrigin::sentence) else {
+        return BoxSize { width: 0.0, height: 0.0 };
+    };
+    let y = top + LINE_HEIGHT / 2.0 + 4.0;
+    let _ = writeln!(content, "<text class=\"note\" x=\"0\" y=\"{y:.1}\">{}</text>", xml(&origin));
+    BoxSize { width: text_width(&origin), height: LINE_HEIGHT }
 }
 
 /// Draws the results that occur, with their styles.

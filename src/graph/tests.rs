@@ -62,6 +62,7 @@ fn graph(clusters: usize, nodes: usize, links: &[(usize, usize, u64, u64)]) -> M
         }
     });
     MeshGraph {
+        origin: None,
         level: GraphLevel::Nodes,
         clusters: (0..clusters).map(|it| cluster(name(it), nodes)).collect(),
         links: links.collect(),

@@ -29,6 +29,8 @@ pub(super) struct ClusterCard<'d> {
     unread: bool,
     meshes: &'d [String],
     granularity: Option<&'d str>,
+    /// The day on which a commit last changed its snapshot.
+    snapshot_date: Option<&'d str>,
     nodes: Vec<NodeView<'d>>,
     more_nodes: usize,
     excluded: usize,
@@ -90,6 +92,9 @@ pub(super) fn all<'d>(
     }
     let targets = results.capacity.iter().flatten();
     let targets: BTreeMap<&str, &Cost> = targets.map(|it| (it.cluster.as_str(), it)).collect();
+    let dates = results.origin.snapshots.iter();
+    let dates: BTreeMap<&str, &str> =
+        dates.map(|it| (it.cluster.as_str(), it.date.as_str())).collect();
     let cards = clusters().map(|cluster| {
         let name = cluster.name.as_str();
         let gives = gives.remove(name).unwrap_or_default();
@@ -100,6 +105,7 @@ pub(super) fn all<'d>(
             ranges: card_ranges(cluster, ranges),
             bars: address_space::bars(ranges, |it| it.cluster == name),
             load: targets.get(name).map(|it| LoadView::new(it, ids)),
+            snapshot_date: dates.get(name).copied(),
             ..ClusterCard::new(cluster, ids)
         }
     });
@@ -117,6 +123,7 @@ impl<'d> ClusterCard<'d> {
             unread: cluster.is_unread,
             meshes: &cluster.meshes,
             granularity: cluster.granularity.as_deref(),
+            snapshot_date: None,
             nodes: Vec::new(),
             more_nodes: cluster.nodes.len().saturating_sub(NODES),
             excluded: excluded.count(),

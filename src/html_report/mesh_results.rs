@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::capacity::Cost;
 use crate::diagnostic::Severity;
 use crate::graph::{GraphCluster, MeshGraph};
+use crate::report::origin::ResultOrigin;
 use crate::results::diff::json::form::WrittenDiff;
 use crate::results::findings::json::WrittenFinding;
 use crate::results::outage::json::WrittenOutage;
@@ -15,6 +16,8 @@ use crate::results::verify::json::WrittenVerification;
 
 /// The results of the commands. If a command has none, the reason takes its place.
 pub struct MeshResults<'a> {
+    /// The meshes and commits.
+    pub origin: ResultOrigin,
     /// The findings of `validate`.
     pub findings: Vec<WrittenFinding>,
     /// The proof.

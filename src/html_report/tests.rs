@@ -6,6 +6,7 @@ use crate::graph::{GraphCluster, GraphClusterKind, GraphLevel, GraphNode, GraphR
 use crate::mesh::{AddressClass, State};
 use crate::place::Place;
 use crate::proof::verify::Tally;
+use crate::report::origin::ResultOrigin;
 use crate::results::findings::json::{WrittenFinding, written};
 use crate::results::trace::TraceResult;
 use crate::results::verify::json::{
@@ -103,6 +104,7 @@ fn results(names: &[&str]) -> MeshResults<'static> {
     let clusters =
         names.iter().zip(1..).map(|(name, number)| cluster(name, &format!("10.{number}.0.0/16")));
     MeshResults {
+        origin: ResultOrigin::default(),
         findings: Vec::new(),
         verification: Ok(WrittenVerification {
             holds: false,
@@ -126,6 +128,7 @@ fn results(names: &[&str]) -> MeshResults<'static> {
         outage: None,
         capacity: Err(no_result(&format!("no {HOSTILE}"))),
         graph: Ok(MeshGraph {
+            origin: None,
             level: GraphLevel::Nodes,
             clusters: clusters.collect(),
             links: Vec::new(),

@@ -117,7 +117,10 @@ const MODULES: &[(&str, &str)] = &[
         "graph",
         "text name net diagnostic schema mesh kilo membership fleet plan agent proof rules report",
     ),
-    ("html_report", "text net diagnostic mesh config proof capacity changes rules results graph"),
+    (
+        "html_report",
+        "text net diagnostic mesh config proof capacity changes rules report results graph",
+    ),
 ];
 
 /// The most lines of a file, its tests included. One with more than 400 is split when it is next

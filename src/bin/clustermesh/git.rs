@@ -179,7 +179,6 @@ pub(crate) fn may_have_had(
 
 /// Returns when the last commit up to this one changed each of some files, in Unix seconds; nothing if no commit did, or if
 /// this is a shallow clone, which may lack the commit.
-#[cfg(feature = "snapshot")]
 pub(crate) fn last_changes(
     commit: &ObjectId,
     paths: impl Iterator<Item = String>,

@@ -57,6 +57,7 @@ mod git;
 mod guard_files;
 mod input_file;
 mod checked_plan;
+mod origin;
 mod output;
 mod outputs;
 mod printing;

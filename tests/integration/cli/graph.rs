@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::diff::Repository;
 use super::*;
 use crate::support::{assert_contains, clustermesh, copy, project};
 
@@ -168,4 +169,34 @@ fn only_clusters_have_snapshots() {
     let unread = clusters.filter(|it| it["isUnread"] == true);
     let unread: Vec<&str> = unread.map(|it| it["name"].as_str().unwrap()).collect();
     assert_eq!(unread, ["west"]);
+}
+
+#[test]
+fn the_origin_has_the_commit_and_the_days_of_the_snapshots() {
+    let repository = Repository::committed();
+    let commit = repository.git(&["rev-parse", "HEAD"]);
+    let commit = commit.trim().get(..10).unwrap();
+    let time = repository.git(&["log", "-1", "--format=%ct"]);
+    let day = clustermesh::config::Date::from_unix_seconds(time.trim().parse().unwrap());
+    repository.folder.write("note", "a");
+    repository.commit();
+    let head = repository.git(&["rev-parse", "HEAD"]);
+    let head = head.trim().get(..10).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let snapshots = format!("3 snapshots last changed on {}", day);
+    let graph = repository.folder.run(&["graph"]).stdout;
+    let origin = format!(">Mesh prod; commit {head}; {snapshots}; clustermesh {version}</text>");
+    assert_contains(&graph, &origin);
+    let graph = repository.folder.run(&["graph", "-o", "json"]).json();
+    assert_eq!(graph["origin"]["commit"], head);
+    assert_eq!(graph["origin"]["snapshots"][0]["cluster"], "east");
+    let page = repository.folder.run(&["report", "--against", "HEAD~1"]).stdout;
+    let origin = format!(
+        "Mesh prod; commit {head}; compared with commit {commit} (HEAD~1); {snapshots}; clustermesh {version}."
+    );
+    assert_contains(&page, &origin);
+    assert_contains(&page, &format!("Snapshot last changed by a commit on {}", day));
+    // Without git, nothing is known of commits.
+    let graph = Folder::rendered().run(&["graph"]).stdout;
+    assert_contains(&graph, &format!(">Mesh prod; clustermesh {version}</text>"));
 }

@@ -15,7 +15,7 @@ use crate::failure::CommandResult;
 use crate::output::Printer;
 use crate::proving::{self, WantedPeers};
 use crate::settings::FileOptions;
-use crate::{Outcome, input_file};
+use crate::{Outcome, input_file, origin};
 
 /// Draw the clusters, and whether their links work
 ///
@@ -109,7 +109,8 @@ pub(crate) fn run(args: &GraphArgs, files: &FileOptions, printer: &mut Printer) 
         fabric: &fabric,
         verification: &verification,
     };
-    let graph = graph.graph().shown(&focus, args.level.map(Into::into));
+    let mut graph = graph.graph().shown(&focus, args.level.map(Into::into));
+    graph.origin = Some(origin::of(&inputs, None));
     printer.print(&text(args, graph)?)?;
     Ok(Outcome::Clean)
 }

@@ -25,13 +25,13 @@ use crate::cluster::{ClusterAnswer, Wanted};
 use crate::cluster_peers::{ClusterPeers, Gathered};
 use crate::commands::snapshot::Comparison;
 use crate::failure::CommandResult;
-use crate::git::{self, GitRepository};
+use crate::git::GitRepository;
 use crate::inputs::Inputs;
 use crate::output::{Printer, TableFormat};
 use crate::reach::{Addressed, Contact, ReachOptions};
-use crate::settings::{FileOptions, Settings};
+use crate::settings::FileOptions;
 use crate::threshold::FailOn;
-use crate::{Outcome, clock, cluster_peers, input_file};
+use crate::{Outcome, clock, cluster_peers, input_file, origin};
 
 mod guard;
 mod tunnels;
@@ -140,7 +140,7 @@ pub(crate) fn run(args: &StatusArgs, files: &FileOptions, printer: &mut Printer)
         StatusFormat::Json => printer.finish(&result, TableFormat::Json)?,
         StatusFormat::Markdown => printer.finish(&result, TableFormat::Markdown)?,
         StatusFormat::Prometheus => {
-            let committed = commit_times(&clusters, &inputs.settings);
+            let committed = origin::commit_times(&clusters, &inputs.settings);
             printer.print(&result.metrics(clock::now(), &committed))?;
         }
     }
@@ -159,17 +159,6 @@ fn basis(inputs: &Inputs, clusters: usize) -> String {
     let commit = commit.map_or_else(|_| String::new(), |it| format!(" at commit {}", it.short()));
     let clusters = count(clusters, "cluster");
     format!("{clusters}, compared with {folder}{commit}\n\n")
-}
-
-/// Returns when a commit last changed the snapshots of clusters, as far as the history here shows.
-fn commit_times(clusters: &[ClusterName], settings: &Settings) -> BTreeMap<ClusterName, i64> {
-    let folder = &settings.snapshots.value;
-    let paths = clusters.iter().map(|it| folder.join(format!("{it}.json")).display().to_string());
-    let head = GitRepository::around_here().and_then(|it| it.commit("HEAD"));
-    // Without git, a repository or a commit, no time is known.
-    let times = head.and_then(|it| git::last_changes(&it, paths)).unwrap_or_default();
-    let times = clusters.iter().zip(times);
-    times.filter_map(|(cluster, time)| Some((cluster.clone(), time?))).collect()
 }
 
 /// Reads clusters, with `--wait` until they have what is rendered or cannot get there.

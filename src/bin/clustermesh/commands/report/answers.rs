@@ -9,6 +9,7 @@ use clustermesh::graph::{GraphInputs, GraphLevel, MeshGraph};
 use clustermesh::html_report::{MeshResults, NoResult, page};
 use clustermesh::outage::OutageProof;
 use clustermesh::proof::reach::Reach;
+use clustermesh::report::origin::ResultOrigin;
 use clustermesh::results::findings::Report;
 use clustermesh::results::findings::json::{WrittenFinding, findings};
 use clustermesh::results::outage::json::WrittenOutage;
@@ -25,6 +26,7 @@ use crate::commands::verify::{self, ProofInputs, VerifyArgs, expectations};
 use crate::commands::{capacity, validate};
 use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs::{self, Inputs};
+use crate::origin;
 use crate::output::Printer;
 use crate::proving::WantedPeers;
 use crate::settings::FileOptions;
@@ -45,8 +47,10 @@ pub(super) fn gather(
     printer: &Printer,
 ) -> CommandResult<String> {
     let progress = printer.progress("Validating the mesh");
+    let mut origin = ResultOrigin::default();
     let (findings, capacity, read) = match inputs::gather(files) {
         Ok(inputs) => {
+            origin = origin::of(&inputs, against);
             let (findings, capacity) = check(&inputs)?;
             (findings, capacity, read(inputs).map_err(refusal))
         }
@@ -70,6 +74,7 @@ pub(super) fn gather(
     let comparison = against.map(|it| VersionComparison::against(it, files).map_err(refusal));
     let compared = comparison.as_ref().map(|it| it.as_ref().map(VersionComparison::compared));
     let results = MeshResults {
+        origin,
         findings,
         verification,
         outage,
