@@ -138,8 +138,8 @@ fn share(
     let mut peers = planned.plan.peers_of(target).filter(is_of_source);
     let carries =
         |peer: &Peer, address: IpAddr| peer.allowed_ips.iter().any(|it| it.holds(address));
-    let carrier = peers.find(|peer| pods.iter().any(|it| carries(peer, it.first())));
-    let Some(peer) = carrier else {
+    let giving = peers.find(|peer| pods.iter().any(|it| carries(peer, it.first())));
+    let Some(peer) = giving else {
         let reasons = pods.iter().filter_map(|it| {
             let source = &member.entry.name;
             let node = Some(node.node.name.as_str());
