@@ -58,7 +58,6 @@ impl ObjectId {
     }
 
     /// Returns its beginning, as people write it.
-    #[cfg(feature = "snapshot")]
     pub(crate) fn short(&self) -> &str {
         self.0.get(..10).unwrap_or(&self.0)
     }
