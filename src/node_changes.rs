@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diagnostic::{Finding, FindingCause, MetadataChange, MetadataKind};
-use crate::kilo::cluster::Cluster;
+use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::node::annotation;
 use crate::name::is_dns_subdomain;
 use crate::schema::ExampleFile;
@@ -109,7 +109,7 @@ impl NodeChanges {
 
     /// Returns the changes as commands, given how `kubectl` reaches the cluster. Those that a person has to complete or to decide
     /// are comments.
-    pub fn commands(&self, kubectl: &str) -> String {
+    pub fn commands(&self, kubectl: &str, cluster: &Cluster) -> String {
         let mut groups: BTreeMap<_, (Vec<&str>, BTreeSet<&str>)> = BTreeMap::new();
         for it in &self.changes {
             let node = it.has_own_value().then_some(&it.node);
@@ -120,7 +120,14 @@ impl NodeChanges {
         }
         let (mut text, mut heading) = (String::new(), String::new());
         for ((is_open, kind, key, value, _), (nodes, rules)) in groups {
-            let nodes = if self.are_all(&nodes) { "--all".to_owned() } else { nodes.join(" ") };
+            // The nodes are in order. The others keep what they have.
+            let has_value = |it: &ClusterNode| match kind {
+                _ if nodes.binary_search(&&*it.node.name).is_ok() => true,
+                MetadataKind::Annotation => it.node.annotations.get(key) == value.as_deref(),
+                MetadataKind::Label => it.node.labels.get(key) == value.as_deref(),
+            };
+            let are_all = NAMED < nodes.len() && cluster.nodes.iter().all(has_value);
+            let nodes = if are_all { "--all".to_owned() } else { nodes.join(" ") };
             let verb = match kind {
                 MetadataKind::Annotation => "annotate",
                 MetadataKind::Label => "label",

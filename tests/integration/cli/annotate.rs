@@ -333,6 +333,51 @@ fn many_nodes_are_all_nodes() {
     assert_contains(&one, " annotate node n7 --overwrite ");
     let talos = folder.run(&["annotate", "east", "--output", "talos"]).stdout;
     assert_contains(&talos, "# all nodes of east (pause-after-change)\nmachine:\n");
+    // The others have the same value already, so the command changes nothing else.
+    let mut most = nodes.clone();
+    most[3..6].fill_with({
+        let mut number = 3;
+        move || {
+            number += 1;
+            node(1, number)
+        }
+    });
+    folder.keep("east", &most);
+    let all = resolves("pause-after-change", &folder, &[]);
+    assert_contains(&all, " annotate node --all --overwrite ");
+    annotation(&mut most[4], "persistent-keepalive", json!("10"));
+    folder.keep("east", &most);
+    let named = resolves("pause-after-change", &folder, &[]);
+    assert_contains(&named, " annotate node n1 n10 ");
+}
+
+#[test]
+fn new_nodes_get_a_policy() {
+    let folder = Folder::mesh();
+    // It depends on no node.
+    fs::remove_dir_all(folder.path("snapshots")).unwrap();
+    let run = folder.run(&["annotate", "east", "--new-nodes"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let documents: Vec<Value> = serde_yaml::Deserializer::from_str(&run.stdout)
+        .map(|it| Value::deserialize(it).unwrap())
+        .collect();
+    let [policy, binding] = &documents[..] else { panic!("{documents:?}") };
+    assert_eq!(policy["kind"], "MutatingAdmissionPolicy");
+    assert_eq!(binding["kind"], "MutatingAdmissionPolicyBinding");
+    assert_eq!(binding["spec"]["policyName"], policy["metadata"]["name"]);
+    let annotation = r#""kilo.squat.ai/persistent-keepalive": "25"}"#;
+    assert_contains(&run.stdout, annotation);
+    let given = folder.run(&["annotate", "east", "--new-nodes", "--keepalive", "10"]);
+    assert_eq!(given.stdout, run.stdout.replace(annotation, &annotation.replace("25", "10")));
+    for (arguments, says) in [
+        (&["eats", "--new-nodes"][..], "did you mean `east`?"),
+        (&["east", "--new-nodes", "--node", "n1"], "cannot be used with"),
+        (&["east", "--new-nodes", "--output", "talos"], "cannot be used with"),
+    ] {
+        let run = folder.run(&[&["annotate"], arguments].concat());
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{arguments:?}");
+        assert_contains(&run.stderr, says);
+    }
 }
 
 #[test]

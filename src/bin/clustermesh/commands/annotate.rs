@@ -17,7 +17,7 @@ use crate::checked_plan::OutputCheck;
 use crate::failure::CommandResult;
 use crate::output::Printer;
 use crate::settings::FileOptions;
-use crate::{Outcome, checked_plan, cluster_peers, inputs};
+use crate::{Outcome, checked_plan, cluster_peers, input_file, inputs};
 
 /// Print annotations and labels of nodes that resolve findings
 ///
@@ -35,6 +35,13 @@ pub(crate) struct AnnotateArgs {
     /// Print the changes of this node only
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
+
+    /// Print a policy by which each new node gets the keepalive annotation
+    ///
+    /// The `MutatingAdmissionPolicy` makes the API server of the cluster add the annotation to new nodes that lack it. It
+    /// needs Kubernetes 1.36; its first lines name the flags for older versions. Without `--keepalive`, the value is 25.
+    #[arg(long, conflicts_with_all = ["node", "endpoint", "location", "output"])]
+    new_nodes: bool,
 
     /// Seconds between keepalives of all nodes
     ///
@@ -60,7 +67,11 @@ Examples:
   clustermesh annotate west
   clustermesh annotate west --keepalive 25
   clustermesh annotate west --endpoint west-1=198.18.7.7:51820
-  clustermesh annotate west --node west-1 --output talos > west-1.patch.yaml";
+  clustermesh annotate west --node west-1 --output talos > west-1.patch.yaml
+  clustermesh annotate west --new-nodes | kubectl --context west apply --server-side -f -";
+
+/// The policy for nodes that do not exist yet.
+const POLICY: &str = include_str!("../../../../templates/admission/keepalive.yaml");
 
 /// The format of the changes.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -94,6 +105,9 @@ pub(crate) fn run(
     files: &FileOptions,
     printer: &mut Printer,
 ) -> CommandResult {
+    if args.new_nodes {
+        return print_policy(args, files, printer);
+    }
     let inputs = inputs::gather(files)?;
     let checked = checked_plan::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
     let Some((fleet, _)) = &checked.planned else {
@@ -123,7 +137,7 @@ pub(crate) fn run(
     match args.output {
         AnnotateFormat::Kubectl => {
             let kubectl = inputs.settings.config.content.kubectl(name);
-            printer.print(&changes.commands(&kubectl))?;
+            printer.print(&changes.commands(&kubectl, &member.cluster))?;
         }
         AnnotateFormat::Talos => printer.print(&changes.talos())?,
         AnnotateFormat::Json => printer.print(&JsonDocument::of(&changes).text()?)?,
@@ -131,6 +145,18 @@ pub(crate) fn run(
     if !changes.is_empty() {
         printer.note(&format!("after the change, run `clustermesh snapshot {name}`"));
     }
+    Ok(Outcome::Clean)
+}
+
+/// Prints the policy for new nodes, which depends on no node.
+fn print_policy(args: &AnnotateArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
+    let settings = files.settle()?;
+    let meshes = input_file::meshes(&settings.mesh_files()?, settings.ceilings)?;
+    let clusters: Vec<_> =
+        meshes.iter().flat_map(|it| &it.entries).map(|it| it.name.clone()).collect();
+    cluster_peers::named(&args.cluster, &clusters)?;
+    let seconds = args.keepalive.map_or(25, NonZeroU16::get);
+    printer.print(&POLICY.replace("@SECONDS@", &seconds.to_string()))?;
     Ok(Outcome::Clean)
 }
 
