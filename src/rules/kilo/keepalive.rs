@@ -3,16 +3,18 @@
 use super::{MISSING_KEEPALIVE, UNDECLARED_KEEPALIVE, annotated};
 use crate::diagnostic::{MetadataChange, Quoted};
 use crate::fleet::Member;
+use crate::granularity::Granularity;
 use crate::kilo::node::{annotation, keepalive};
+use crate::kilo::segment::Segment;
 use crate::membership::PeerCandidate;
 use crate::net::private_network;
 use crate::place::Place;
-use crate::rules::Finding;
-use crate::rules::command::resolved;
+use crate::rules::command::{annotate_keepalive, resolved, run};
 use crate::rules::endpoints::ROAMING_NODE;
+use crate::rules::{Finding, Rule};
 use crate::snapshot::Node;
 use crate::text::{NAMED, listed};
-use crate::wireguard::Host;
+use crate::wireguard::{Endpoint, Host};
 
 /// Returns findings about the two keepalives of nodes with Peers: Kilo's own, which sends packets,
 /// and that of the mesh, which only lets others accept a new endpoint.
@@ -23,9 +25,10 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     if member.entry.keepalive.is_none() {
         return undeclared(member).into_iter().collect();
     }
-    let found = member.membership.candidates.iter().filter_map(|candidate| {
-        let node = member.node(candidate.leader.as_str())?;
-        (!sends(node)).then(|| silent(member, candidate, node))?
+    let found = member.membership.candidates.iter().flat_map(|candidate| {
+        let leader = member.node(candidate.leader.as_str()).filter(|it| !sends(it));
+        let leader = leader.and_then(|it| silent(member, candidate, it));
+        leader.into_iter().chain(successors(member, candidate))
     });
     found.collect()
 }
@@ -76,22 +79,17 @@ fn undeclared(member: &Member) -> Option<Finding> {
 fn silent(member: &Member, candidate: &PeerCandidate, node: &Node) -> Option<Finding> {
     let key = annotation::PERSISTENT_KEEPALIVE;
     let missing = missing(node);
-    let (rule, message) = match candidate.endpoint.as_ref().map(|endpoint| &endpoint.host) {
-        None => (
-            &ROAMING_NODE,
-            format!(
-                "no endpoint, and {missing}: others cannot dial the node, and the node opens \
-                 tunnels only when it sends packets"
-            ),
-        ),
-        Some(Host::Ip(address)) if private_network(*address).is_some() => (
-            &MISSING_KEEPALIVE,
-            format!(
-                "{missing}, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not \
-                 make it send any)"
-            ),
-        ),
-        Some(_) => return None,
+    let rule = behind_nat(candidate.endpoint.as_ref())?;
+    let message = if candidate.endpoint.is_none() {
+        format!(
+            "no endpoint, and {missing}: others cannot dial the node, and the node opens \
+             tunnels only when it sends packets"
+        )
+    } else {
+        format!(
+            "{missing}, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not \
+             make it send any)"
+        )
     };
     let name = candidate.leader.as_str();
     let finding = Finding::on_node(rule, &member.entry.name, name, message)
@@ -99,6 +97,48 @@ fn silent(member: &Member, candidate: &PeerCandidate, node: &Node) -> Option<Fin
         .at(member.entry.place.key("persistentKeepalive"), "");
     let change = MetadataChange::annotation(key, "25");
     Some(resolved(finding, &change, &member.entry.name, node))
+}
+
+/// Returns the rule about a node that others dial at this endpoint, if it is behind NAT.
+fn behind_nat(endpoint: Option<&Endpoint>) -> Option<&'static Rule> {
+    match endpoint.map(|it| &it.host) {
+        None => Some(&ROAMING_NODE),
+        Some(Host::Ip(address)) if private_network(*address).is_some() => Some(&MISSING_KEEPALIVE),
+        Some(_) => None,
+    }
+}
+
+/// Returns the finding about the other nodes of a location whose leader is behind NAT: each of them may lead it next.
+fn successors(member: &Member, candidate: &PeerCandidate) -> Option<Finding> {
+    if member.cluster.granularity != Granularity::Location {
+        return None;
+    }
+    let rule = behind_nat(candidate.endpoint.as_ref())?;
+    let nodes = &member.cluster.nodes;
+    let is_led = |it: &&Segment| nodes[it.leader].node.name == candidate.leader.as_str();
+    let segment = member.cluster.segments.formed.iter().find(is_led)?;
+    let others = segment.members.iter().filter(|it| **it != segment.leader).map(|it| &nodes[*it]);
+    let silent =
+        others.filter(|it| it.kilo.keepalive == 0 && behind_nat(it.checked.endpoint()).is_some());
+    let silent: Vec<&Node> = silent.map(|it| it.node).collect();
+    let key = annotation::PERSISTENT_KEEPALIVE;
+    let send = match silent.len() {
+        0 => return None,
+        1 => "sends",
+        _ => "send",
+    };
+    let names = || silent.iter().map(|it| it.name.as_str());
+    let message = format!(
+        "{} may lead instead of `{}`, which is behind NAT, but {send} no keepalives: annotation {key} is missing or 0",
+        listed(names().map(|it| Quoted(it).to_string())),
+        candidate.leader
+    );
+    let cluster = &member.entry.name;
+    let places = silent.iter().take(NAMED).map(|it| member.place(it).key("name"));
+    let finding = Finding::on_cluster(rule, cluster, message)
+        .at_each(places.map(|it| (it, "")))
+        .resolved_by(&MetadataChange::annotation(key, "25"), cluster, names());
+    Some(finding.help(run(&annotate_keepalive("kubectl", names()), cluster)))
 }
 
 /// Returns where the node has the annotation, or its name if it has none.
@@ -120,6 +160,8 @@ fn missing(node: &Node) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use crate::rules::tests::report;
 
     fn report_on(fields: &str, says: &str) -> String {
@@ -157,6 +199,46 @@ mod tests {
           help: run `kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25`, then `clustermesh snapshot east`
         ");
         assert_eq!(report_on("persistentKeepalive: 25", "persistent-keepalive=25"), "");
+    }
+
+    /// Nodes of one location, of which the first one leads.
+    fn report_on_location(nodes: [&str; 3]) -> String {
+        let mut text = String::new();
+        for (index, (more, key)) in nodes.into_iter().zip(["A", "B", "C"]).enumerate() {
+            let wireguard = if index == 0 { "wg=10.101.0.1/24" } else { "" };
+            writeln!(
+                text,
+                "n{index} pod=10.1.{index}.0/24 {wireguard} key={key} internal-ip=192.168.0.{index}/24 \
+                 endpoint=192.168.0.1:51820 granularity=location location=eu {more}"
+            )
+            .unwrap();
+        }
+        report(
+            super::super::tests::findings,
+            &[("east", "persistentKeepalive: 25", &text), ("west", "", "")],
+        )
+    }
+
+    #[test]
+    fn each_node_that_may_lead_behind_nat_has_to_send() {
+        let sends = "persistent-keepalive=25";
+        let private = "external=192.168.9.1 persistent-keepalive=25";
+        insta::assert_snapshot!(report_on_location([sends, "persistent-keepalive=0", ""]), @"
+        warning[roaming-node] east: `n1`, `n2` may lead instead of `n0`, which is behind NAT, but send no keepalives: annotation kilo.squat.ai/persistent-keepalive is missing or 0
+          east.json#/nodes/1/name 
+          east.json#/nodes/2/name 
+          help: run `kubectl annotate node n1 n2 --overwrite kilo.squat.ai/persistent-keepalive=25`, then `clustermesh snapshot east`
+        ");
+        insta::assert_snapshot!(report_on_location([private, "external=192.168.9.2 persistent-keepalive=25", "external=192.168.9.3"]), @"
+        warning[missing-keepalive] east: `n2` may lead instead of `n0`, which is behind NAT, but sends no keepalives: annotation kilo.squat.ai/persistent-keepalive is missing or 0
+          east.json#/nodes/2/name 
+          help: run `kubectl annotate node n2 --overwrite kilo.squat.ai/persistent-keepalive=25`, then `clustermesh snapshot east`
+        ");
+        assert_eq!(report_on_location([sends; 3]), "");
+        // Others can dial each node that may lead.
+        let public = "external=198.18.0.1";
+        assert_eq!(report_on_location([public, "", ""]), "");
+        assert_eq!(report_on_location([sends, "external=198.18.0.2", sends]), "");
     }
 
     #[test]
