@@ -562,7 +562,7 @@ fn nothing_in_the_page_ends_the_output() {
     let ends: Vec<String> = (0..2)
         .map(|_| {
             jobs.answer("output", "");
-            jobs.script(step(&check, "check", "GITHUB_OUTPUT"), &variables);
+            jobs.script(step(&check, "check", "page<<"), &variables);
             let output = jobs.read("output");
             let page = jobs.read("diff.md");
             let end = output.lines().last().unwrap().to_owned();
