@@ -118,7 +118,8 @@ struct Handling {
 
     /// Warn instead of fail when a cluster cannot be refreshed
     ///
-    /// Its old snapshot stays. If no cluster can be read, the exit code is still 2.
+    /// Its old snapshot stays. If no cluster can be read, the exit code is still 2. With `--services`, it is not an error that
+    /// no mesh names a Service.
     #[arg(long)]
     keep_going: bool,
 

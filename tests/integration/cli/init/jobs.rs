@@ -353,6 +353,7 @@ fn a_hostile_cluster_of_three_keeps_its_old_snapshot_on_github() {
 
 /// A `clustermesh` that ends with a code.
 const SNAPSHOT: &str = "#!/bin/sh
+case \"$*\" in *--services*) exit \"$SERVICES\" ;; esac
 exit \"$CODE\"
 ";
 
@@ -362,12 +363,18 @@ fn a_job_that_could_not_read_a_cluster_goes_on_and_fails() {
     let workflow = jobs.yaml(REFRESH);
     fs::remove_file(jobs.fakes.path().join("clustermesh")).unwrap();
     jobs.install("clustermesh", SNAPSHOT);
-    for (code, ends, problems) in
-        [("0", true, "problems=0\n"), ("1", true, "problems=1\n"), ("2", false, "")]
-    {
+    for (code, services, ends, problems) in [
+        ("0", "0", true, "problems=0\n"),
+        ("1", "0", true, "problems=1\n"),
+        ("2", "0", false, ""),
+        // The nodes are kept, although Services are not.
+        ("0", "1", true, "problems=1\n"),
+        ("0", "2", true, "problems=1\n"),
+        ("1", "2", true, "problems=1\n"),
+    ] {
         jobs.answer("output", "");
         let script = step(&workflow, "refresh", "clustermesh snapshot");
-        let variables = [("CODE", code), ("KUBECONFIG_TEXT", "secret")];
+        let variables = [("CODE", code), ("SERVICES", services), ("KUBECONFIG_TEXT", "secret")];
         let (output, _) = jobs.attempt(script, &variables);
         assert_eq!(output.status.success(), ends, "{code}");
         assert_eq!(jobs.read("output"), problems);
@@ -391,6 +398,22 @@ fn a_job_on_gitlab_that_could_not_read_a_cluster_fails_at_its_end() {
         let (output, asked) = jobs.attempt(&gitlab_refresh(&jobs), &variables);
         assert_eq!(output.status.success(), ends);
         assert_contains(&asked, "git push");
+    }
+}
+
+#[test]
+fn a_job_on_gitlab_keeps_nodes_without_services() {
+    let jobs = Jobs::of("gitlab");
+    let whole = jobs.yaml(".gitlab-ci.yml");
+    let script = whole["clustermesh-refresh"]["script"].as_sequence().unwrap();
+    let lines = script.iter().map(|it| it.as_str().unwrap());
+    let line = lines.filter(|it| it.contains("snapshot --services")).collect::<String>();
+    jobs.install("snapshot", SNAPSHOT);
+    let line = line.replace("clustermesh snapshot", "snapshot");
+    for (services, problems) in [("0", "0"), ("1", "1"), ("2", "1")] {
+        let script = format!("problems=0\n{line}\nprintf %s \"$problems\" > \"$LOG\"");
+        let variables = [GITLAB.as_slice(), &[("SERVICES", services)]].concat();
+        assert_eq!(jobs.script(&script, &variables), problems);
     }
 }
 
@@ -489,7 +512,8 @@ fn the_first_change_opens_a_pull_request() {
 }
 
 /// The variables of a job on GitLab.
-const GITLAB: [(&str, &str); 4] = [
+const GITLAB: [(&str, &str); 5] = [
+    ("CLUSTERMESH_KUBECONFIG", "kubeconfig"),
     ("CI_SERVER_HOST", "gitlab.example"),
     ("CI_PROJECT_PATH", "o/r"),
     ("CI_DEFAULT_BRANCH", "main"),

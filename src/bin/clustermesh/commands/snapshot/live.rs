@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clustermesh::mesh::{Mesh, State};
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::UNREADABLE;
@@ -31,6 +31,10 @@ pub(super) fn run(
     let mut outcome = report_config(args, settings, unnamed, printer);
     let mut clusters = clusters(args, settings, meshes)?;
     let wanted = wanted(args, meshes, &mut clusters)?;
+    if clusters.is_empty() && args.handling.services {
+        printer.note(&format!("{}, so there is nothing to save", services::NONE));
+        return Ok(outcome);
+    }
     check_named(args, &clusters)?;
     check_secrets(args, &clusters, settings, meshes)?;
     let addressed = Addressed { read: &clusters, nameable: &clusters };
@@ -91,7 +95,9 @@ fn wanted(
     for cluster in &args.clusters {
         services::named(meshes, cluster)?;
     }
-    let names = services::all_named(meshes, clusters)?;
+    let names = services::all_named(meshes, clusters);
+    // A job saves the Services of the meshes that it finds.
+    ensure!(!names.is_empty() || args.handling.keep_going, services::NONE);
     clusters.retain(|it| names.contains_key(*it));
     Ok(Wanted::Services(names))
 }

@@ -15,7 +15,7 @@ use crate::cluster::ServiceNames;
 use crate::inputs::services::concerned;
 
 /// The message if there is nothing to save.
-const NONE: &str = "no mesh names a Service in `spec.services`";
+pub(super) const NONE: &str = "no mesh names a Service in `spec.services`";
 
 /// Returns the Services of a cluster that meshes name: those that it has, and those that it gets.
 ///
@@ -36,19 +36,11 @@ pub(crate) fn named(
     Ok(services.cloned().collect())
 }
 
-/// Returns the Services of all clusters that have any.
-///
-/// # Errors
-/// No mesh names one.
+/// Returns the Services of all clusters that have or get any.
 #[cfg(feature = "snapshot")]
-pub(super) fn all_named(
-    meshes: &[Mesh],
-    clusters: &BTreeSet<&ClusterName>,
-) -> anyhow::Result<ServiceNames> {
+pub(super) fn all_named(meshes: &[Mesh], clusters: &BTreeSet<&ClusterName>) -> ServiceNames {
     let of = |it: &&ClusterName| Some(((*it).clone(), named(meshes, it).ok()?));
-    let all: ServiceNames = clusters.iter().filter_map(of).collect();
-    ensure!(!all.is_empty(), NONE);
-    Ok(all)
+    clusters.iter().filter_map(of).collect()
 }
 
 /// Reads the Services of a dump, in which these are expected.

@@ -182,5 +182,9 @@ fn a_cluster_without_services_is_not_asked() {
     let (without, _) = mesh.split_once("  services:\n").unwrap();
     mirrors.folder.write("mesh.yaml", without);
     insta::assert_snapshot!(mirrors.run(&[]).stderr, @"error: no mesh names a Service in `spec.services`");
+    // A job does not know whether there are any.
+    let run = mirrors.run(&["--keep-going", "--fail-on", "warning"]);
+    assert_eq!(run.code, 0);
+    insta::assert_snapshot!(run.stderr, @"note: no mesh names a Service in `spec.services`, so there is nothing to save");
     assert!(mirrors.east.requests().is_empty());
 }
