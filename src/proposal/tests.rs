@@ -99,6 +99,8 @@ fn every_line_has_a_reason() {
           granularity: Full
           # `--service-cidr`, if other clusters should reach the Services:
           # serviceCIDR: 10.43.0.0/16
+          # Otherwise, this keeps their Peers out of that range:
+          # localNetworks: [10.43.0.0/16]
         - name: west
           # Contains the pod CIDRs of 2 of 3 nodes.
           # Put the `--cluster-cidr` of the cluster here if it is another range.
@@ -117,6 +119,8 @@ fn every_line_has_a_reason() {
           persistentKeepalive: 25
           # `--service-cidr`, if other clusters should reach the Services:
           # serviceCIDR: RANGE
+          # Otherwise, this keeps their Peers out of that range:
+          # localNetworks: [RANGE]
     "#);
 }
 

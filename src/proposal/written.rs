@@ -204,22 +204,34 @@ fn push_cluster(yaml: &mut String, proposal: &Proposal, cluster: &ProposedCluste
     let _ = writeln!(yaml, "      # {hint}");
 }
 
-/// Returns the comment about the range of the Services, which no node reports.
+/// Returns the comment about the range of the Services, which no node reports. Peers of other clusters must not take it over,
+/// even if it is not declared.
 fn service_hint(proposal: &Proposal, cluster: &ProposedCluster) -> String {
-    let services = distribution(cluster).map(|it| it.services);
-    if !cluster.endpoints.is_reached() {
-        "No node has an endpoint, so none can carry a Service range to other clusters.".to_owned()
+    let known = distribution(cluster).map(|it| it.services);
+    let services = known.unwrap_or("RANGE");
+    let (declare, local) = if !cluster.endpoints.is_reached() {
+        (
+            "No node has an endpoint, so none can carry a Service range to other clusters."
+                .to_owned(),
+            "This keeps Peers of other clusters out of the `--service-cidr`:",
+        )
     } else if proposal.existing.is_flat {
-        let known = services.map_or_else(String::new, |it| format!(" ({it})"));
-        format!(
-            "Add the `--service-cidr`{known} to the list, if other clusters should reach the Services."
+        let known = known.map_or_else(String::new, |it| format!(" ({it})"));
+        (
+            format!(
+                "Add the `--service-cidr`{known} to the list, if other clusters should reach the Services."
+            ),
+            "Otherwise, this keeps their Peers out of that range:",
         )
     } else {
-        let services = services.unwrap_or("RANGE");
-        format!(
-            "`--service-cidr`, if other clusters should reach the Services:\n      # serviceCIDR: {services}"
+        (
+            format!(
+                "`--service-cidr`, if other clusters should reach the Services:\n      # serviceCIDR: {services}"
+            ),
+            "Otherwise, this keeps their Peers out of that range:",
         )
-    }
+    };
+    format!("{declare}\n      # {local}\n      # localNetworks: [{services}]")
 }
 
 /// Returns the range of the WireGuard addresses, after its comment.

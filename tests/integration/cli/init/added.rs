@@ -77,6 +77,8 @@ fn a_fourth_cluster_is_added() {
       granularity: Full
       # `--service-cidr`, if other clusters should reach the Services:
       # serviceCIDR: RANGE
+      # Otherwise, this keeps their Peers out of that range:
+      # localNetworks: [RANGE]
     ");
     // Nothing changes for the others until it joins.
     assert_eq!(folder.run(&["render", "-q"]).code, 0);
@@ -111,6 +113,8 @@ fn the_style_of_the_file_is_kept() {
         # Kilo's `--mesh-granularity`, as most nodes report it.
         granularity: Full
         # Add the `--service-cidr` to the list, if other clusters should reach the Services.
+        # Otherwise, this keeps their Peers out of that range:
+        # localNetworks: [RANGE]
     ");
     assert_eq!(folder.run(&["validate", "--fail-on", "warning"]).code, 0);
 }

@@ -133,6 +133,8 @@ fn a_mesh_is_proposed_from_dumps() {
           granularity: Full
           # `--service-cidr`, if other clusters should reach the Services:
           # serviceCIDR: 10.43.0.0/16
+          # Otherwise, this keeps their Peers out of that range:
+          # localNetworks: [10.43.0.0/16]
         - name: west
           # Contains the pod CIDRs of all 3 nodes, the default of kubeadm with flannel.
           # Put the `--cluster-cidr` of the cluster here if it is another range.
@@ -143,6 +145,8 @@ fn a_mesh_is_proposed_from_dumps() {
           granularity: Full
           # `--service-cidr`, if other clusters should reach the Services:
           # serviceCIDR: 10.96.0.0/12
+          # Otherwise, this keeps their Peers out of that range:
+          # localNetworks: [10.96.0.0/12]
     ");
     assert_eq!(folder.run(&["validate", "--fail-on", "warning"]).code, 0);
     // A second run has nothing to do.
@@ -350,7 +354,8 @@ fn no_service_range_is_proposed_that_no_node_can_carry() {
     assert_eq!(mesh.matches("# serviceCIDR: ").count(), 1, "{mesh}");
     assert_contains(
         &mesh,
-        "      # No node has an endpoint, so none can carry a Service range to other clusters.\n",
+        "      # No node has an endpoint, so none can carry a Service range to other clusters.\n      \
+         # This keeps Peers of other clusters out of the `--service-cidr`:\n      # localNetworks: [",
     );
 }
 
