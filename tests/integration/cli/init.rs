@@ -46,8 +46,8 @@ fn writes_what_is_not_there() {
     3. Take snapshots: `clustermesh snapshot`, or from a file,
        `kubectl --context east get nodes -o json | clustermesh snapshot --from east=-`.
     4. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
-    5. Set the repository in flux/gitrepository.yaml. If Flux does not install Kilo, remove `dependsOn`
-       from templates/flux-kustomization.yaml.j2; otherwise set its name there. Then render again.
+    5. Set the repository in flux/gitrepository.yaml. If Flux installs Kilo, write `dependsOn` with
+       the name of its Kustomization into templates/flux-kustomization.yaml.j2, and render again.
     6. Write the repository and a commit of clustermesh at the top of the CI jobs, which build it; or
        remove the jobs and run `init` again with --program-source.
     7. Create the GitHub App and the kubeconfig that the first lines of
@@ -101,6 +101,40 @@ fn what_it_writes_works() {
             assert_eq!(run.code, 0, "{command:?}: {}{}", run.stdout, run.stderr);
         }
         assert!(folder.read(file).contains("clustermesh-west"), "{}", folder.read(file));
+    }
+}
+
+/// Flux waits for a Kustomization for ever if there is none of its name.
+#[test]
+fn flux_waits_for_kilo_only_if_the_repository_installs_it() {
+    let kustomization = |group: &str, name: &str| {
+        format!(
+            "apiVersion: v1\nkind: Namespace\nmetadata: {{ name: kilo }}\n---\napiVersion: {group}/v1\n\
+             kind: Kustomization\nmetadata: {{ name: {name}, namespace: flux-system }}\n"
+        )
+    };
+    let flux = "kustomize.toolkit.fluxcd.io";
+    for (file, text, waits) in [
+        ("readme.yaml", "a: b\n".to_owned(), false),
+        ("clusters/west/kilo.yaml", kustomization(flux, "kilo"), true),
+        ("clusters/west/kilo.yaml", kustomization(flux, "cilium"), false),
+        ("clusters/west/kilo.yaml", kustomization("example.com", "kilo"), false),
+        ("clusters/west/kilo.yaml", format!("{}  broken", kustomization(flux, "kilo")), false),
+        ("clusters/.old/kilo.yaml", kustomization(flux, "kilo"), false),
+    ] {
+        let folder = Folder::mesh();
+        folder.write(file, &text);
+        let run = folder.run(&["init", "--gitops", "flux"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_eq!(!run.stdout.contains("dependsOn"), waits, "{text}");
+        let template = "templates/flux-kustomization.yaml.j2";
+        let rendered = folder.run(&["template", template, "--target", "west"]);
+        assert_eq!(rendered.code, 0, "{}", rendered.stderr);
+        let object: serde_json::Value = serde_yaml::from_str(&rendered.stdout).unwrap();
+        let waited = &object["spec"]["dependsOn"];
+        assert_eq!(*waited == serde_json::json!([{ "name": "kilo" }]), waits, "{text}");
+        assert_eq!(waited.is_null(), !waits, "{}", rendered.stdout);
+        assert_eq!(rendered.stdout.contains("Kilo"), waits, "{}", rendered.stdout);
     }
 }
 

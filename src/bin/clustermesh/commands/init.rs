@@ -33,6 +33,7 @@ use crate::{Outcome, input_file, inputs};
 mod addition;
 mod clusters;
 mod home;
+mod kilo_kustomization;
 mod mesh_addition;
 mod next_steps;
 mod program_source;
@@ -178,7 +179,7 @@ pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -
         }
         None => KeptNodes::default(),
     };
-    printer.result(&next(args, &kept, proposed.as_ref(), &written.first)?)?;
+    printer.result(&next(args, &home, &kept, proposed.as_ref(), &written.first)?)?;
     Ok(written.outcome)
 }
 

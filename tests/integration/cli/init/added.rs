@@ -393,8 +393,8 @@ fn the_steps_of_all_flags_are_printed() {
     Next steps:
     1. Check every line of south in mesh.yaml, and add the Service range if other clusters should
        reach the Services.
-    2. Set the repository in flux/gitrepository.yaml. If Flux does not install Kilo, remove `dependsOn`
-       from templates/flux-kustomization.yaml.j2; otherwise set its name there.
+    2. Set the repository in flux/gitrepository.yaml. If Flux installs Kilo, write `dependsOn` with
+       the name of its Kustomization into templates/flux-kustomization.yaml.j2.
     3. Write the repository and a commit of clustermesh at the top of the CI jobs, which build it; or
        remove the jobs and run `init` again with --program-source.
     4. Create the GitHub App and the kubeconfig that the first lines of

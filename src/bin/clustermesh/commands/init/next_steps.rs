@@ -9,9 +9,10 @@ use minijinja::value::Serde;
 use minijinja::{Value, context};
 
 use super::clusters::ProposedMesh;
+use super::home::Home;
 use super::mesh_addition::MeshAddition;
 use super::starter_files::{CONFIG, JOBS, MESH, contexts, has_outputs, outputs};
-use super::{Ci, Gitops, InitArgs};
+use super::{Ci, Gitops, InitArgs, kilo_kustomization};
 use crate::disk::{self, Roots};
 
 /// The steps, each a paragraph.
@@ -20,6 +21,7 @@ const STEPS: &str = include_str!("../../../../../templates/init/next-steps.md");
 /// Returns what a person does next.
 pub(super) fn next(
     args: &InitArgs,
+    home: &Home,
     kept: &[&str],
     proposed: Option<&ProposedMesh>,
     first: &[String],
@@ -38,6 +40,7 @@ pub(super) fn next(
         subnets => subnets(proposed),
         first => first.iter().map(|it| escaped(it, usize::MAX)).collect::<Vec<_>>(),
         gitops => Value::from(Serde(args.gitops)),
+        waits_for_kilo => args.gitops == Gitops::Flux && kilo_kustomization::is_in(home.root()),
         lacks_source => args.ci != Ci::None && args.program_source.is_some() == are_kept,
         ci => Value::from(Serde(args.ci)),
         pre_commit => args.pre_commit,

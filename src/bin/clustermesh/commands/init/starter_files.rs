@@ -7,7 +7,7 @@ use clustermesh::yaml::scalar;
 use super::clusters::ProposedMesh;
 use super::home::Home;
 use super::program_source::ProgramSource;
-use super::{Ci, Gitops, InitArgs};
+use super::{Ci, Gitops, InitArgs, kilo_kustomization};
 use crate::disk::{self, Roots};
 
 /// The largest config that is read, in bytes.
@@ -73,7 +73,10 @@ pub(super) fn files(
             object("flux/gitrepository.yaml", text!("flux/gitrepository.yaml")),
             object(
                 "templates/flux-kustomization.yaml.j2",
-                text!("templates/gallery/flux-kustomization.yaml.j2"),
+                &kilo_kustomization::adapt(
+                    text!("templates/gallery/flux-kustomization.yaml.j2"),
+                    home.root(),
+                ),
             ),
         ]),
         Gitops::Argocd => files.extend([
