@@ -147,16 +147,17 @@ impl<'c> Controls<'c> {
             .into_iter()
             .flat_map(|it| of_config::rules_with_levels(it.config))
             .collect();
-        let [had, has] = [(self, new, &lineage.before), (new, self, &lineage.now)].map(
-            |(it, other, counted)| {
-                let mut limits = of_meshes::limits(it, other, counted);
-                let denied = self.expectations.denied.as_ref();
-                limits.extend(denied.map(|_| of_meshes::links(it, self)));
-                limits.extend(of_guards::limits(it));
-                limits.extend(of_config::limits(it, &levels));
-                limits
-            },
-        );
+        let old_keys = of_guards::old_keys(new, &lineage);
+        let versions =
+            [(self, new, &lineage.before, Some(&old_keys)), (new, self, &lineage.now, None)];
+        let [had, has] = versions.map(|(it, other, counted, old_keys)| {
+            let mut limits = of_meshes::limits(it, other, counted);
+            let denied = self.expectations.denied.as_ref();
+            limits.extend(denied.map(|_| of_meshes::links(it, self)));
+            limits.extend(of_guards::limits(it, old_keys));
+            limits.extend(of_config::limits(it, &levels));
+            limits
+        });
         let mut changes = of_expectations::changes(self, new, &lineage);
         changes.extend(limit::changes(&had, &has, &lineage));
         changes.sort_by_key(|it| !it.is_weaker);

@@ -1,7 +1,7 @@
 //! The policy: the manifests of a guard, and guards that are recorded in a repository or a cluster, to be compared with
 //! what would be printed now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use minijinja::context;
@@ -14,6 +14,7 @@ use super::{
     Refusal,
 };
 use crate::document::{Source, TreeNode};
+use crate::net::prefixes::Prefixes;
 use crate::net::{Cidr, Family, merged};
 use crate::template::{self, Format, TemplateError};
 
@@ -227,6 +228,34 @@ impl Recorded {
 }
 
 impl Guard {
+    /// Returns the keys of its declarations: `MESH/SOURCE` and `MESH`.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        let GuardDeclarations { sources, own, closed, .. } = &self.declared;
+        let meshes = own.keys().chain(closed.keys());
+        sources.keys().chain(meshes).map(String::as_str)
+    }
+
+    /// Returns the guard under other keys. What was several before is declared as far as each of them was.
+    pub fn renamed(&self, old_keys: &BTreeMap<&str, BTreeSet<String>>) -> Self {
+        let ranges = |all: &BTreeMap<String, Vec<Cidr>>| {
+            renamed(all, old_keys, |one, other| {
+                let other = Prefixes::union(other.iter().copied());
+                one.iter().flat_map(|it| other.common(*it)).collect()
+            })
+        };
+        let domains = renamed(&self.declared.domains, old_keys, |one, other| {
+            one.iter().filter(|it| other.contains(it)).cloned().collect()
+        });
+        let declared = GuardDeclarations {
+            sources: ranges(&self.declared.sources),
+            domains,
+            own: ranges(&self.declared.own),
+            closed: ranges(&self.declared.closed),
+            families: self.declared.families.clone(),
+        };
+        Self { declared, cluster: self.cluster.clone(), access: self.access.clone() }
+    }
+
     /// Returns what this guard accepts and another does not.
     pub fn beyond(&self, other: &Self) -> Vec<Excess> {
         let mut excess = Vec::new();
@@ -254,6 +283,21 @@ impl Guard {
         excess.dedup();
         excess
     }
+}
+
+/// Returns a map under other keys, with what all old keys of each have in common. A key is left out if one had nothing.
+fn renamed<T: Clone>(
+    all: &BTreeMap<String, Vec<T>>,
+    old_keys: &BTreeMap<&str, BTreeSet<String>>,
+    common: impl Fn(&[T], &[T]) -> Vec<T>,
+) -> BTreeMap<String, Vec<T>> {
+    let renamed = old_keys.iter().filter_map(|(key, old)| {
+        let old: Option<Vec<&Vec<T>>> = old.iter().map(|it| all.get(it)).collect();
+        let (first, rest) = old.as_deref()?.split_first()?;
+        let values = rest.iter().fold((*first).clone(), |values, it| common(&values, it));
+        Some(((*key).to_owned(), values))
+    });
+    renamed.collect()
 }
 
 fn find<'v>(objects: &'v [Value], kind: &str) -> Option<&'v Value> {

@@ -49,7 +49,7 @@ pub(super) enum Passing<'c> {
     /// Findings that are hidden.
     Findings(&'c Ignore),
     /// The Peers that a guard accepts; without one, all.
-    Peers(Option<&'c Guard>),
+    Peers(Option<Box<Guard>>),
 }
 
 impl<'c> Limit<'c> {

@@ -1,18 +1,47 @@
 //! Guards that the repository records: which Peers each cluster accepts.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::Controls;
 use super::limit::{Limit, Passing};
+use super::lineage::{Lineage, old_names};
 use crate::place::Place;
 use crate::rules::gitops::GuardFile;
 
-/// Returns the guard of each cluster in the meshes of a version, or that it has none.
-pub(super) fn limits<'c>(controls: &Controls<'c>) -> Vec<Limit<'c>> {
+/// The keys that declarations had in guards of the old version, by those that they have in guards of the new one.
+pub(super) type OldKeys<'c> = BTreeMap<&'c str, BTreeSet<String>>;
+
+/// Returns the old keys of all declarations in the guards of the new version.
+pub(super) fn old_keys<'c>(new: &Controls<'c>, lineage: &Lineage) -> OldKeys<'c> {
+    let guards = new.guards.iter().filter_map(GuardFile::guard);
+    let keys = guards.flat_map(|it| it.guard.keys());
+    let old_mesh = |it| *lineage.meshes.get(it).unwrap_or(&it);
+    let old = keys.map(|key| {
+        let old = match key.split_once('/') {
+            None => BTreeSet::from([old_mesh(key).to_owned()]),
+            Some((mesh, source)) => {
+                let sources = old_names(&lineage.now, &[source.to_owned()]).into_iter();
+                sources.map(|it| format!("{}/{it}", old_mesh(mesh))).collect()
+            }
+        };
+        (key, old)
+    });
+    old.collect()
+}
+
+/// Returns the guard of each cluster in the meshes of a version, or that it has none. Those of the old version are
+/// compared under the keys of the new one.
+pub(super) fn limits<'c>(controls: &Controls<'c>, old_keys: Option<&OldKeys>) -> Vec<Limit<'c>> {
     let clusters = controls.members().into_iter();
     let limits = clusters.map(|cluster| {
         let file = controls.guards.iter().find(|it| it.cluster == *cluster);
         let recorded = file.and_then(GuardFile::guard);
         let place = file.zip(recorded).map(|(file, it)| Place::document(&file.source, it.policy));
-        let passing = Passing::Peers(recorded.map(|it| &it.guard));
+        let guard = recorded.map(|it| match old_keys {
+            Some(keys) => it.guard.renamed(keys),
+            None => it.guard.clone(),
+        });
+        let passing = Passing::Peers(guard.map(Box::new));
         let limit = Limit::new(format!("guard of {cluster}"), [""; 0], place, passing);
         Limit {
             kind: "guard".to_owned(),

@@ -199,6 +199,41 @@ fn a_guard_that_allows_more_or_is_gone_is_weaker() {
     assert_contains(&weaker(&repository), "weaker: guard of north removed");
 }
 
+/// A guard is about what others send, under any of their names.
+#[test]
+fn new_names_of_other_clusters_and_of_meshes_make_no_guard_weaker() {
+    let repository = Repository::of(Folder::mesh());
+    let folder = &repository.folder;
+    declare(folder, "north", "endpointDomains: [example.com]");
+    render(folder);
+    let guards = || ["east", "west"].map(|it| guard(folder, it, &[]));
+    guards();
+    repository.commit();
+    rename(folder);
+    assert_kept(&repository);
+    guards();
+    assert_kept(&repository);
+    folder.edit("mesh.yaml", "name: prod", "name: test");
+    guards();
+    assert_kept(&repository);
+    assert!(!repository.diff(&[]).stdout.contains("guard of"));
+    let renamed = folder.read("mesh.yaml");
+    for (old, new, more) in [
+        ("[10.2.0.0/16]", "[10.2.0.0/16, 10.9.0.0/16]", "accepts 10.9.0.0/16 of test/polar"),
+        (
+            "[example.com]",
+            "[example.com, example.org]",
+            "accepts names under example.org of test/polar",
+        ),
+    ] {
+        folder.write("mesh.yaml", renamed.replace(old, new));
+        guards();
+        let text = weaker(&repository);
+        assert_contains(&text, "weaker: guard of east: nothing");
+        assert_contains(&text, &format!("→ {more} ("));
+    }
+}
+
 #[test]
 fn a_guard_that_cannot_be_read_is_weaker_and_its_repair_can_land() {
     let repository = Repository::of(Folder::rendered());
