@@ -65,7 +65,7 @@ pub(crate) fn is_folder(roots: &Roots, path: &Path) -> anyhow::Result<bool> {
 fn leads_to(roots: &Roots, path: &Path, wanted: EntryType) -> anyhow::Result<bool> {
     match roots.revision() {
         Some(revision) => Ok(revision.target_type(path) == Some(wanted)),
-        None if roots.are_left_by(path) => Ok(true),
+        None if roots.are_left_by(path)? => Ok(true),
         None => Ok(if_there(path, fs::metadata(path))? == Some(wanted)),
     }
 }

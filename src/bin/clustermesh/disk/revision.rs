@@ -308,8 +308,11 @@ pub(super) fn whole(path: &Path) -> anyhow::Result<PathBuf> {
 
 /// Returns where a path leads, links included, whether anything is there or not. It is the same path if nothing may
 /// be known about the files behind a link.
-pub(super) fn destination(path: &Path) -> PathBuf {
-    let here = Path::new(".").canonicalize().unwrap_or_default();
+///
+/// # Errors
+/// The working folder is gone, or cannot be looked at.
+pub(super) fn destination(path: &Path) -> anyhow::Result<PathBuf> {
+    let here = Path::new(".").canonicalize().context("cannot look at the working folder")?;
     let mut whole = PathBuf::new();
     let mut rest: VecDeque<PathBuf> = parts(&here.join(path)).collect();
     let mut links = 0;
@@ -328,7 +331,7 @@ pub(super) fn destination(path: &Path) -> PathBuf {
             _ => whole = next,
         }
     }
-    whole
+    Ok(whole)
 }
 
 fn parts(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> {
@@ -354,7 +357,7 @@ mod tests {
         symlink("/no/where", folder.join("gone")).unwrap();
         symlink("gone", folder.join("again")).unwrap();
         symlink("circle", folder.join("circle")).unwrap();
-        let leads = |path: &str| destination(&folder.join(path));
+        let leads = |path: &str| destination(&folder.join(path)).unwrap();
         assert_eq!(leads("there/a/../b"), folder.join("there/b"));
         assert_eq!(leads("up/y"), folder.parent().unwrap().join("x/y"));
         assert_eq!(leads("again/y"), Path::new("/no/where/y"));

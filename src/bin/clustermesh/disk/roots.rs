@@ -125,16 +125,16 @@ impl Roots {
             return Ok(());
         };
         // The message is the same whether the file outside exists or not.
-        folders.check(&destination(path))?;
+        folders.check(&destination(path)?)?;
         folders.check(&path.canonicalize()?)
     }
 
     /// Returns whether a path, links included, leads to where nothing may be read, whether anything is there or
     /// not.
-    pub(super) fn are_left_by(&self, path: &Path) -> bool {
+    pub(super) fn are_left_by(&self, path: &Path) -> anyhow::Result<bool> {
         match &self.kind {
-            RootKind::Folders(folders) => folders.check(&destination(path)).is_err(),
-            RootKind::Anywhere | RootKind::Revision(_) => false,
+            RootKind::Folders(folders) => Ok(folders.check(&destination(path)?).is_err()),
+            RootKind::Anywhere | RootKind::Revision(_) => Ok(false),
         }
     }
 
@@ -144,7 +144,7 @@ impl Roots {
         let Some(folders) = self.folders()? else {
             return Ok(());
         };
-        folders.check(&destination(path))?;
+        folders.check(&destination(path)?)?;
         let whole = whole(path)?;
         folders.check(&whole)?;
         let home = folders.open.first();

@@ -94,7 +94,8 @@ impl<'a> WantedPeers<'a> {
 fn outdated(inputs: &Inputs) -> anyhow::Result<Option<OutdatedTree>> {
     let fate = Some(Fate::Replaced);
     let checked = checked_plan::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
-    let Some(rendered) = &checked.rendered else {
+    // Another run may have rendered it in between.
+    let Some(rendered) = checked.rendered.as_ref().filter(|it| !it.survey.is_current()) else {
         return Ok(None);
     };
     let survey = &rendered.survey;

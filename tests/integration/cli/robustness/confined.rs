@@ -414,6 +414,26 @@ fn a_pipe_that_is_named_is_read() {
 }
 
 #[test]
+fn a_working_folder_that_is_gone_is_the_reason() {
+    let folder = repository();
+    fs::create_dir(folder.path("repository/gone")).unwrap();
+    for command in ["validate", "init"] {
+        let output = Command::new("sh")
+            .args(["-c", "rmdir \"$PWD\" && exec \"$0\" \"$@\""])
+            .args([env!("CARGO_BIN_EXE_clustermesh"), command])
+            .current_dir(folder.path("repository/gone"))
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert_contains(
+            &String::from_utf8(output.stderr).unwrap(),
+            "cannot look at the working folder: No such file or directory",
+        );
+        fs::create_dir(folder.path("repository/gone")).unwrap();
+    }
+}
+
+#[test]
 fn the_peers_of_a_process_are_read() {
     let folder = repository();
     let script = "\"$0\" verify --peers east=<(cat rendered/east/prod--west.yaml; echo ---; \
