@@ -10,7 +10,7 @@ use crate::report::origin::ResultOrigin;
 use crate::results::findings::json::{WrittenFinding, written};
 use crate::results::trace::TraceResult;
 use crate::results::verify::json::{
-    WrittenClasses, WrittenFailure, WrittenNode, WrittenPairing, WrittenVerification,
+    Omitted, WrittenClasses, WrittenFailure, WrittenNode, WrittenPairing, WrittenVerification,
 };
 use crate::rules;
 use crate::testing::NoTexts;
@@ -122,6 +122,7 @@ fn results(names: &[&str]) -> MeshResults<'static> {
             services: Vec::new(),
             hostile: Vec::new(),
             findings: findings.iter().map(|it| written(it, &NoTexts)).collect(),
+            omitted: Omitted::default(),
             joining: None,
             waiting: Vec::new(),
         }),

@@ -100,7 +100,7 @@ impl ResultForms for Verified<'_, '_> {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        JsonDocument::of(json::written(self)?).text()
+        JsonDocument::of(json::written(self)?.bounded()).text()
     }
 }
 

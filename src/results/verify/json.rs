@@ -1,6 +1,6 @@
 //! A verification as an object for programs, in a form of its own that is versioned.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use crate::agent::fabric::{DialPremise, NodeRef, SiteId, SitePair};
@@ -17,6 +17,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Verified, services};
+
+/// The most failures of one verdict, and findings of one rule, that are listed.
+const LISTED: usize = 100;
 
 mod expected;
 mod hostile;
@@ -71,6 +74,9 @@ pub struct WrittenVerification {
     pub hostile: Vec<hostile::WrittenHostile>,
     /// The results as findings, the most severe first, but `outdated-tree` before all others.
     pub findings: Vec<WrittenFinding>,
+    /// The numbers of failures and findings beyond the first 100 of each verdict and rule, which are not listed.
+    #[serde(skip_serializing_if = "Omitted::is_empty")]
+    pub omitted: Omitted,
     /// The result if all clusters with `state: Joining` that have a snapshot were joined. It affects
     /// neither `holds` nor the exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,6 +84,46 @@ pub struct WrittenVerification {
     /// Clusters with `state: Joining` that are not verified before they have a snapshot.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Joiner>,
+}
+
+/// The numbers of what is not listed.
+#[derive(Default, JsonSchema, Serialize)]
+#[schemars(rename = "OmittedResults")]
+pub struct Omitted {
+    /// Of the failures.
+    pub failures: usize,
+    /// Of the findings.
+    pub findings: usize,
+}
+
+impl WrittenVerification {
+    /// Returns it with the first failures of each verdict and the first findings of each rule.
+    #[must_use]
+    pub(super) fn bounded(mut self) -> Self {
+        self.omitted = Omitted {
+            failures: keep_first(&mut self.failures, |it| it.verdict),
+            findings: keep_first(&mut self.findings, |it| it.finding.rule),
+        };
+        self
+    }
+}
+
+impl Omitted {
+    fn is_empty(&self) -> bool {
+        self.failures + self.findings == 0
+    }
+}
+
+/// Keeps the first things of each kind, and returns the number of the others.
+fn keep_first<T, K: Ord>(all: &mut Vec<T>, kind: impl Fn(&T) -> K) -> usize {
+    let found = all.len();
+    let mut counts: BTreeMap<K, usize> = BTreeMap::new();
+    all.retain(|it| {
+        let count = counts.entry(kind(it)).or_default();
+        *count += 1;
+        *count <= LISTED
+    });
+    found - all.len()
 }
 
 /// Paths from one cluster to another.
@@ -238,6 +284,7 @@ pub fn written(verified: &Verified) -> serde_json::Result<WrittenVerification> {
         services: verified.written_services(),
         hostile: hostile::written(verified),
         findings: findings(&verified.report()),
+        omitted: Omitted::default(),
         joining: verified.joining.and_then(joining::written).transpose()?,
         waiting: verified.joining.map_or_else(Vec::new, |it| it.waiting.to_vec()),
     })
