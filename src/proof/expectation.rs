@@ -177,7 +177,7 @@ fn forget_segments(shown: &mut Trace) {
 }
 
 /// The number of pairs of clusters that are compared with an expectation in the time of a step of a proof.
-const PAIRS_OF_STEP: usize = 4;
+pub(in crate::proof) const PAIRS_OF_STEP: usize = 4;
 
 /// Returns how many steps it takes to check expectations: each is compared with every pair of clusters that it selects.
 pub fn steps(fabric: &Fabric, expectations: &[Expectation]) -> usize {

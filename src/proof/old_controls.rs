@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::expectation::{ExpectationJudge, LeftOut};
+use super::expectation::{ExpectationJudge, LeftOut, PAIRS_OF_STEP};
 use super::reach::{AddressBlock, Reach, address_blocks};
 use super::verify::{Asked, ClassPair, Declared};
 use crate::agent::fabric::{AwakeClusters, Fabric, SitePair, Sites};
@@ -178,6 +178,11 @@ impl<'c> ControlJudge<'_, 'c> {
             ways.map(|way| control.sides(*way).each_ref().map(|it| about(it, &counted)))
         });
         let about: Vec<[Sites<bool>; 2]> = about.collect();
+        let having = |it: &Sites<bool>| it.iter().filter(|it| **it).count();
+        let pairs: usize = about.iter().map(|[from, to]| having(from) * having(to)).sum();
+        if u64::try_from(pairs / PAIRS_OF_STEP).is_ok_and(|it| self.most < it) {
+            return Some(Err(TooManySteps));
+        }
         let is_asked = |pair: SitePair| about.iter().any(|it| it[0][pair.from] && it[1][pair.to]);
         let judge = ExpectationJudge::new(reach, version.left_out);
         let asked = PathQuestion { question: self.question, judge: &judge }.all(is_asked);

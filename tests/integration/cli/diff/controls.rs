@@ -196,8 +196,8 @@ fn pods_that_arrive_with_the_address_of_their_node_are_not_kept_out() {
     }
 }
 
-#[test]
-fn json_lists_some_refused_pairs_and_counts_the_others() {
+/// A hub with six spokes, and its expectations. Then all are linked.
+fn linked(expectations: &str) -> Repository {
     let folder = Folder::empty();
     let entries = (1..8).map(|it| {
         folder.keep(&format!("c{it}"), &[node(it, 1)]);
@@ -209,16 +209,43 @@ fn json_lists_some_refused_pairs_and_counts_the_others() {
     let mesh = "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: { name: m }\n";
     let hub = HUB.replace("east", "c1");
     folder.write("mesh.yaml", format!("{mesh}{hub}  clusters:\n{entries}"));
-    folder.write(
-        "expectations.yaml",
-        EXPECTATIONS
-            .replace("group: tenants", "addresses: [10.0.0.0/8]")
-            .replace("other: true", "addresses: [10.0.0.0/8]"),
-    );
+    folder.write("expectations.yaml", expectations);
     render(&folder);
     let repository = Repository::of(folder);
     repository.commit();
     repository.folder.edit("mesh.yaml", &hub, "spec:\n");
+    repository
+}
+
+/// The time of the comparison is bounded like that of `verify`, which refuses the same expectations.
+#[test]
+fn what_takes_more_steps_than_the_ceiling_is_not_known() {
+    let (head, denial) = EXPECTATIONS.split_once("- name: tenants never reach each other").unwrap();
+    let denial = denial
+        .replace("group: tenants", "addresses: [10.0.0.0/8]")
+        .replace("other: true", "addresses: [10.0.0.0/8]");
+    let denials = (0..2000).map(|it| format!("- name: d{it}{denial}"));
+    let repository = linked(&format!("{head}{}", denials.collect::<String>()));
+    // 2000 expectations about 49 pairs of clusters, of which four take a step.
+    let run = repository.diff(&["--fail-on-weaker", "--ceiling", "steps=24500"]);
+    assert_eq!(run.code, 1);
+    assert_contains(&run.stdout, "no longer kept: expectation `d0`");
+    let few = ["--fail-on-weaker", "--ceiling", "steps=24499"];
+    let run = repository.diff(&few);
+    assert_eq!(run.code, 1);
+    assert_contains(&run.stdout, "not known: which paths the old controls refuse");
+    assert!(!run.stdout.contains("no longer kept"), "{}", run.stdout);
+    let run = repository.folder.run(&["verify", "--ceiling", "steps=24499"]);
+    assert_contains(&run.stderr, "24500 steps of the proof exceed the ceiling of 24499");
+}
+
+#[test]
+fn json_lists_some_refused_pairs_and_counts_the_others() {
+    let repository = linked(
+        &EXPECTATIONS
+            .replace("group: tenants", "addresses: [10.0.0.0/8]")
+            .replace("other: true", "addresses: [10.0.0.0/8]"),
+    );
     let run = repository.diff(&["--fail-on-weaker", "--output", "json"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     let controls = &run.json()["controls"];
