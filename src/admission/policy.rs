@@ -236,6 +236,7 @@ impl Guard {
     }
 
     /// Returns the guard under other keys. What was several before is declared as far as each of them was.
+    #[must_use]
     pub fn renamed(&self, old_keys: &BTreeMap<&str, BTreeSet<String>>) -> Self {
         let ranges = |all: &BTreeMap<String, Vec<Cidr>>| {
             renamed(all, old_keys, |one, other| {

@@ -45,7 +45,7 @@ impl Compared<'_> {
             note("cannot be read", true, text)
         });
         let unproven = judged.is_unproven.then(|| {
-            let text = "which paths the old controls refuse, because the old mesh, the old Peers or the steps of a proof are missing";
+            let text = "which paths the old controls refuse, because the old mesh or the old Peers are missing, or a proof takes too many steps";
             note("not known", true, text.to_owned())
         });
         let unjudged = judged.unjudged.iter().filter_map(|it| judged.controls.get(*it));
