@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
 
 use clap::ValueEnum;
+use clustermesh::diagnostic::Severity;
 use clustermesh::graph::{GraphInputs, GraphLevel, MeshGraph, dot, mermaid, svg};
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
@@ -12,9 +13,11 @@ use clustermesh::report::json::JsonDocument;
 use crate::choice::choice;
 use crate::cluster_peers::{self, Dumps, Gathered};
 use crate::failure::CommandResult;
+use crate::input_file;
 use crate::output::Printer;
 use crate::proving::{self, WantedPeers};
 use crate::settings::FileOptions;
+use crate::threshold::Threshold;
 use crate::{Outcome, input_file, origin};
 
 /// Draw the clusters, and whether their links work
@@ -112,7 +115,7 @@ pub(crate) fn run(args: &GraphArgs, files: &FileOptions, printer: &mut Printer) 
     let mut graph = graph.graph().shown(&focus, args.level.map(Into::into));
     graph.origin = Some(origin::of(&inputs, None));
     printer.print(&text(args, graph)?)?;
-    Ok(Outcome::Clean)
+    Ok(Threshold(Severity::Error).outcome(grave.iter().chain(&applied.findings)))
 }
 
 fn text(args: &GraphArgs, graph: MeshGraph) -> anyhow::Result<String> {

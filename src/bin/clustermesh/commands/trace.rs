@@ -2,6 +2,7 @@
 
 use anyhow::{Error, anyhow};
 use clap::builder::NonEmptyStringValueParser;
+use clustermesh::diagnostic::Severity;
 use clustermesh::mesh::AddressClass;
 use clustermesh::results::trace::batch;
 use clustermesh::results::trace::tracer::Tracer;
@@ -11,6 +12,7 @@ use crate::cluster_peers::{Dumps, Gathered};
 use crate::failure::CommandResult;
 use crate::output::{Printer, TableFormat};
 use crate::settings::FileOptions;
+use crate::threshold::Threshold;
 use crate::{Outcome, checked_plan, cluster_peers, disk};
 
 /// Follow a packet between clusters, and its reply
@@ -97,6 +99,7 @@ pub(crate) fn run(args: &TraceArgs, files: &FileOptions, printer: &mut Printer) 
     let applied = cluster_peers::read(&mut inputs, Some(&args.dumps))?;
     printer.findings(&inputs.files, &grave);
     printer.findings(&inputs.files, &applied.findings);
+    let outcome = Threshold(Severity::Error).outcome(grave.iter().chain(&applied.findings));
     let planned = args.dumps.are_any().then(|| checked_plan::plan(&inputs));
     let planned = planned.transpose()?.flatten();
     let undelivered = planned.and_then(|it| applied.undelivered(&inputs, &args.dumps, &it));
@@ -108,14 +111,14 @@ pub(crate) fn run(args: &TraceArgs, files: &FileOptions, printer: &mut Printer) 
         Tracer::new(&inputs.files, &inputs.meshes, &fabric, args.class.map(Into::into));
     if args.batch {
         let input = disk::standard_input(batch::INPUT_LIMIT)?;
-        return trace_all(&mut tracer, &input, printer);
+        return Ok(outcome.max(trace_all(&mut tracer, &input, printer)?));
     }
     let (Some(from), Some(to)) = (&args.from, &args.to) else {
         return Err(anyhow!("no packet is given").into());
     };
     let result = tracer.trace(from, to).map_err(Error::msg)?;
     printer.finish(&result, args.output.into())?;
-    Ok(Outcome::findings_if(!result.is_delivered()))
+    Ok(outcome.max(Outcome::findings_if(!result.is_delivered())))
 }
 
 /// Follows the packets of a batch, and prints a line for each.
