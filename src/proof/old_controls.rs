@@ -157,11 +157,11 @@ impl<'c> ControlJudge<'_, 'c> {
             return Some(Err(TooManySteps));
         }
         if self.question == Question::Fails {
-            return Some(Ok(self.ask(&reach, version, controls, then)));
+            return Some(self.ask(&reach, version, controls, then));
         }
         let awake = AwakeClusters::find(version.fabric);
         let open = awake.open(version.fabric);
-        Some(Ok(self.ask(&reach.opened(&awake, &open), version, controls, then)))
+        Some(self.ask(&reach.opened(&awake, &open), version, controls, then))
     }
 
     fn ask<R>(
@@ -170,7 +170,7 @@ impl<'c> ControlJudge<'_, 'c> {
         version: JudgedVersion,
         controls: &[NumberedControl<'_, 'c>],
         then: impl FnOnce(&VersionPaths<'_, '_, '_, 'c>) -> R,
-    ) -> R {
+    ) -> Result<R, TooManySteps> {
         let fabric = reach.fabric;
         let counted = fabric.sites.map(|it| self.clusters.blocks(it));
         let about = controls.iter().flat_map(|(_, control)| {
@@ -181,14 +181,14 @@ impl<'c> ControlJudge<'_, 'c> {
         let having = |it: &Sites<bool>| it.iter().filter(|it| **it).count();
         let pairs: usize = about.iter().map(|[from, to]| having(from) * having(to)).sum();
         if u64::try_from(pairs / PAIRS_OF_STEP).is_ok_and(|it| self.most < it) {
-            return Some(Err(TooManySteps));
+            return Err(TooManySteps);
         }
         let is_asked = |pair: SitePair| about.iter().any(|it| it[0][pair.from] && it[1][pair.to]);
         let judge = ExpectationJudge::new(reach, version.left_out);
         let asked = PathQuestion { question: self.question, judge: &judge }.all(is_asked);
         let asked_meshes = Asked { meshes: version.meshes, lists_undeclared: false, allowed: None };
         let declared = Declared::new(fabric, asked_meshes);
-        then(&VersionPaths { fabric, counted, declared, asked })
+        Ok(then(&VersionPaths { fabric, counted, declared, asked }))
     }
 }
 

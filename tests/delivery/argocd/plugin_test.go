@@ -372,7 +372,11 @@ func TestPluginDeadline(t *testing.T) {
 	// A fraction of what reading so many nodes takes.
 	app.deadline = 400 * time.Millisecond
 	start := time.Now()
-	refuses(t, app, "failed signal: ")
+	// On a slow machine, the plugin server gives up before the program runs.
+	message := refuses(t, app, "")
+	if !strings.Contains(message, "failed signal: ") && !strings.Contains(message, "deadline exceeded") {
+		t.Errorf("neither a signal nor the deadline: %s", message)
+	}
 	if took := time.Since(start); took > 4*time.Second {
 		t.Errorf("it took %s", took)
 	}

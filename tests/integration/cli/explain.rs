@@ -102,9 +102,10 @@ fn every_gate_shows_the_value_that_decides() {
 #[test]
 fn a_gate_that_a_node_does_not_pass_is_named_with_its_rule() {
     type Change = (&'static str, Value);
+    type ChangedGates = (String, Change, &'static [(&'static str, &'static str)]);
     let annotation = |key: &str| format!("/annotations/kilo.squat.ai~1{key}");
     let missing = Value::Null;
-    let cases: [(String, Change, &[(&str, &str)]); 8] = [
+    let cases: [ChangedGates; 8] = [
         (annotation("key"), ("", json!("")), &[("key", "missing-public-key")]),
         ("/stale".to_owned(), ("", json!(true)), &[("heartbeat", "node-not-ready")]),
         ("/addresses".to_owned(), ("", json!([])), &[("endpoint", "missing-endpoint")]),

@@ -184,7 +184,7 @@ fn the_origin_has_the_commit_and_the_days_of_the_snapshots() {
     let head = repository.git(&["rev-parse", "HEAD"]);
     let head = head.trim().get(..10).unwrap();
     let version = env!("CARGO_PKG_VERSION");
-    let snapshots = format!("3 snapshots last changed on {}", day);
+    let snapshots = format!("3 snapshots last changed on {day}");
     let graph = repository.folder.run(&["graph"]).stdout;
     let origin = format!(">Mesh prod; commit {head}; {snapshots}; clustermesh {version}</text>");
     assert_contains(&graph, &origin);
@@ -196,7 +196,7 @@ fn the_origin_has_the_commit_and_the_days_of_the_snapshots() {
         "Mesh prod; commit {head}; compared with commit {commit} (HEAD~1); {snapshots}; clustermesh {version}."
     );
     assert_contains(&page, &origin);
-    assert_contains(&page, &format!("Snapshot last changed by a commit on {}", day));
+    assert_contains(&page, &format!("Snapshot last changed by a commit on {day}"));
     // Without git, nothing is known of commits.
     let graph = Folder::rendered().run(&["graph"]).stdout;
     assert_contains(&graph, &format!(">Mesh prod; clustermesh {version}</text>"));

@@ -13,12 +13,11 @@ use clustermesh::report::json::JsonDocument;
 use crate::choice::choice;
 use crate::cluster_peers::{self, Dumps, Gathered};
 use crate::failure::CommandResult;
-use crate::input_file;
 use crate::output::Printer;
 use crate::proving::{self, WantedPeers};
 use crate::settings::FileOptions;
 use crate::threshold::Threshold;
-use crate::{Outcome, input_file, origin};
+use crate::{input_file, origin};
 
 /// Draw the clusters, and whether their links work
 ///
