@@ -292,10 +292,12 @@ impl Finding {
         self
     }
 
-    /// Adds the remedy, a text that is to be written at its places.
+    /// Adds the remedy, a text that is to be written at its places. Programs write it as it is, so it has no characters that
+    /// deceive people.
     #[must_use]
     pub(crate) fn corrected(self, text: &str, help: impl Into<String>) -> Self {
-        Self { replacement: Some(text.into()), ..self }.help(help)
+        let replacement = (!text.chars().any(is_deceptive)).then(|| text.into());
+        Self { replacement, ..self }.help(help)
     }
 
     /// Adds the name that was probably meant at its places.

@@ -235,7 +235,7 @@ impl Guard {
         sources.keys().chain(meshes).map(String::as_str)
     }
 
-    /// Returns the guard under other keys. What was several before is declared as far as each of them was.
+    /// Returns the guard under other keys. A key that replaces several others has what all of them declared.
     #[must_use]
     pub fn renamed(&self, old_keys: &BTreeMap<&str, BTreeSet<String>>) -> Self {
         let ranges = |all: &BTreeMap<String, Vec<Cidr>>| {

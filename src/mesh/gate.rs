@@ -231,7 +231,7 @@ error[contradicting-fields]: `east` and `west` cannot both be local
 error[overlapping-ranges]: 10.4.128.0/17 of `west` overlaps 10.4.0.0/16 of `east`
   14:18 | 10.4.128.0/17 | of `west`
   10:18 | 10.4.0.0/16 | of `east`
-  help: narrow the range that is declared too wide; clusters whose nodes use the same pod CIDR cannot be joined: create one of them again with another `--cluster-cidr`
+  help: correct the range that is wrong or too wide; clusters whose nodes really use the same pod CIDR cannot be joined: create one of them again with another `--cluster-cidr`
 error[unknown-cluster]: this mesh has no cluster `eats`
   6:33 | eats
   help: did you mean `east`?

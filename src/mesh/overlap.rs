@@ -132,13 +132,13 @@ pub(super) fn remedy(one: &Range, other: &Range) -> String {
     default_subnet(one.cidr, other.cidr).unwrap_or_else(|| {
         let fields = [field(one), field(other)];
         let help = if fields.iter().all(|it| it == "serviceCIDR") {
-            "remove `serviceCIDR` from both clusters: their pods still reach each other, but not \
-             each other's Services"
+            "correct the range that is wrong; if both clusters use these addresses, remove `serviceCIDR` from \
+             both: their pods still reach each other, but not each other's Services"
         } else if fields.iter().any(|it| it == "serviceCIDR") {
-            "narrow the range that is declared too wide, or remove `serviceCIDR` if other clusters need \
+            "correct the range that is wrong or too wide, or remove `serviceCIDR` if other clusters need \
              not reach these Services"
         } else if fields.iter().any(|it| it == "podCIDRs") {
-            "narrow the range that is declared too wide; clusters whose nodes use the same pod CIDR cannot be \
+            "correct the range that is wrong or too wide; clusters whose nodes really use the same pod CIDR cannot be \
              joined: create one of them again with another `--cluster-cidr`"
         } else if fields.iter().all(|it| it == "additionalCIDRs") {
             "remove the range from `additionalCIDRs` of both clusters, or of the one that does not \
@@ -146,7 +146,7 @@ pub(super) fn remedy(one: &Range, other: &Range) -> String {
         } else if fields.iter().all(|it| it == "wireguardCIDR") {
             "start Kilo in one of the two clusters with another `--subnet`, and declare that range"
         } else {
-            "narrow the range that is declared too wide, or give one of the two clusters another one"
+            "correct the range that is wrong or too wide, or give one of the two clusters another one"
         };
         help.to_owned()
     })

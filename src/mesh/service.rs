@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
+use crate::document::nearest;
 use crate::name::{ClusterName, ServiceName, is_dns_label, is_label_key};
 use crate::net;
 use crate::place::Place;
@@ -176,7 +177,13 @@ impl ServiceGate<'_> {
             let namespace = &local.namespace;
             let message =
                 format!("`acceptedServices` of `{name}` does not have the namespace `{namespace}`");
-            let help = format!("add `{namespace}` to `acceptedServices` of `{name}`");
+            let accepted = target.accepted_services.iter().flatten().map(|it| it.as_str());
+            let help = match nearest(namespace.as_str(), accepted) {
+                Some(meant) => format!(
+                    "did you mean `{meant}`? Otherwise, add `{namespace}` to `acceptedServices` of `{name}`"
+                ),
+                None => format!("add `{namespace}` to `acceptedServices` of `{name}`"),
+            };
             (message, help)
         } else {
             return None;

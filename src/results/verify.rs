@@ -71,6 +71,8 @@ pub struct Verified<'a, 'f> {
     pub verification: &'a Verification,
     /// The number of clusters of which no path was checked, as they have no usable snapshot.
     pub unchecked: usize,
+    /// Whether the file of expectations has a mistake, so that none was checked.
+    pub has_wrong_expectations: bool,
     /// The rendered folder, if `render` would change its files, from which the Peers are.
     pub outdated: Option<&'a str>,
     /// The results of the expectations.
@@ -288,6 +290,10 @@ impl Verified<'_, '_> {
                 (held, all) if held == all => format!("All {all} expectations are met."),
                 (held, all) => format!("{held} of {} met.", met(all)),
             });
+        }
+        if self.has_wrong_expectations {
+            let none = "No expectations were checked, because their file has a mistake.";
+            sentences.push(none.to_owned());
         }
         sentences.extend(self.services_sentence());
         sentences.extend(match self.unchecked {

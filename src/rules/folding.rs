@@ -9,7 +9,7 @@ use super::consequences::{Common, ConsequenceRow};
 use super::endpoints::{LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT};
 use super::gitops::UNREADABLE_MANIFEST;
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
-use super::ranges::{UNACCEPTED_RANGE, UNROUTABLE_RANGE};
+use super::ranges::{UNACCEPTED_RANGE, UNDONE_SELECTOR, UNROUTABLE_RANGE};
 use super::rendered::LOST_SOURCE;
 use super::services::UNCARRIED_SERVICE;
 use super::{Finding, bare, consequences, rendered};
@@ -17,9 +17,9 @@ use crate::diagnostic::mistake::{
     DUPLICATE_SNAPSHOT, MISSING_SNAPSHOT, OVERLAPPING_RANGES, UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
 };
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
-use crate::packet::rule::STOLEN_BY;
+use crate::packet::rule::{LOCAL_SHADOW, NO_ROUTE, STOLEN_BY};
 use crate::place::Place;
-use crate::proof::rule::EMPTY_EXPECTATION;
+use crate::proof::rule::{EMPTY_EXPECTATION, OUTSIDE_PEER};
 use crate::text::{NAMED, count, listed};
 
 /// The number of nodes with the same problem that still have a finding each.
@@ -32,10 +32,15 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 15] = [
+static CONSEQUENCES: [ConsequenceRow; 20] = [
     (&NODE_NOT_SELECTED, &CONTRADICTED, Common::Cluster),
     (&SILENT_CLUSTER, &CONTRADICTED, Common::Cluster),
+    (&UNDONE_SELECTOR, &CONTRADICTED, Common::Cluster),
     (&STOLEN_BY, &OVERLAPPING_RANGES, Common::Run),
+    (&LOCAL_SHADOW, &OVERLAPPING_RANGES, Common::Run),
+    (&NO_ROUTE, &OVERLAPPING_RANGES, Common::Run),
+    (&OUTSIDE_PEER, &OVERLAPPING_RANGES, Common::Run),
+    (&EMPTY_EXPECTATION, &OVERLAPPING_RANGES, Common::Run),
     (&NO_ANCHOR, &LOOPING_ENDPOINT, Common::Cluster),
     (&PRIVATE_ENDPOINT, &LOOPING_ENDPOINT, Common::Cluster),
     (&UNACCEPTED_RANGE, &UNROUTABLE_RANGE, Common::Cluster),

@@ -29,19 +29,21 @@ pub(super) fn findings(
     unchecked.into_iter().chain(emptied).collect()
 }
 
-/// Returns the clusters that join and have no snapshot yet.
+/// Returns the clusters that join and have no snapshot yet, or one without nodes.
 fn unchecked(meshes: &[Mesh], fleet: &Fleet) -> Vec<Finding> {
     let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
     let mut known = BTreeSet::new();
-    let unchecked = entries.filter(|it| {
-        let is_unread = fleet.memberships(&it.name).next().is_none();
-        it.state == State::Joining && is_unread && known.insert(&it.name)
-    });
-    let findings = unchecked.map(|entry| {
-        let message = "is joining and has no snapshot, so its nodes are not checked".to_owned();
-        Finding::on_cluster(&UNCHECKED_CLUSTER, &entry.name, message)
-            .at(entry.place.key("state"), "")
-            .help(format!("run `clustermesh snapshot {}`", entry.name))
+    let joining = entries.filter(|it| it.state == State::Joining && known.insert(&it.name));
+    let findings = joining.filter_map(|entry| {
+        let lack = match fleet.memberships(&entry.name).next() {
+            None => "has no snapshot",
+            Some(it) if it.cluster.nodes.is_empty() => "its snapshot has no nodes",
+            Some(_) => return None,
+        };
+        let message = format!("is joining and {lack}, so its nodes are not checked");
+        let finding = Finding::on_cluster(&UNCHECKED_CLUSTER, &entry.name, message)
+            .at(entry.place.key("state"), "");
+        Some(finding.help(format!("run `clustermesh snapshot {}`", entry.name)))
     });
     findings.collect()
 }

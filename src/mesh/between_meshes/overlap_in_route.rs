@@ -116,7 +116,7 @@ mod tests {
         error[overlapping-ranges]: 10.1.128.0/17 of `b` (mesh `k`) overlaps 10.1.0.0/16 of `a` (mesh `m`), and `hub` sees both
           15:36 | 10.1.128.0/17 | of `b`
           7:36 | 10.1.0.0/16 | of `a`
-          help: narrow the range that is declared too wide, or give one of the two clusters another one
+          help: correct the range that is wrong or too wide, or give one of the two clusters another one
         ");
     }
 
@@ -129,11 +129,11 @@ mod tests {
         error[overlapping-ranges]: 10.0.1.0/24 of `b` (mesh `k`) overlaps 10.0.0.0/16 of `x` (mesh `m`), and `a` sees both
           15:36 | 10.0.1.0/24 | of `b`
           6:36 | 10.0.0.0/16 | of `x`
-          help: narrow the range that is declared too wide, or give one of the two clusters another one
+          help: correct the range that is wrong or too wide, or give one of the two clusters another one
         error[overlapping-ranges]: 10.1.0.0/16 of `c` (mesh `o`) overlaps 10.1.0.0/16 of `a` (mesh `m`), and `b` sees both
           23:36 | 10.1.0.0/16 | of `c`
           7:36 | 10.1.0.0/16 | of `a`
-          help: narrow the range that is declared too wide, or give one of the two clusters another one
+          help: correct the range that is wrong or too wide, or give one of the two clusters another one
         ");
     }
 

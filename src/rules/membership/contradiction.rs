@@ -126,11 +126,12 @@ fn pods_line(member: &Member) -> Option<String> {
     let is_free = |cidr: &Cidr| !others.iter().any(|it| it.overlaps(*cidr));
     let agreed = pod_ranges(&member.file.snapshot);
     let free = agreed.iter().map(|it| [it.cidr, it.core].into_iter().find(is_free));
-    let free: Vec<Cidr> = free.collect::<Option<_>>()?;
-    let used = |range: &Cidr| {
-        let mut actual = member.cluster.nodes.iter().flat_map(|it| it.kilo.pods());
-        actual.any(|it| range.contains(it))
-    };
+    let mut free: Vec<Cidr> = free.collect::<Option<_>>()?;
+    let actual: Vec<Cidr> = member.cluster.nodes.iter().flat_map(|it| it.kilo.pods()).collect();
+    // A declaration of all pods of a family stays as it is.
+    let is_declared = |it: &Cidr| pods.iter().any(|own| own.cidr.contains(*it));
+    free.retain(|range| !actual.iter().filter(|it| range.contains(**it)).all(is_declared));
+    let used = |range: &Cidr| actual.iter().any(|it| range.contains(*it));
     let kept = pods.iter().map(|it| it.cidr);
     let kept = kept.filter(|it| used(it) && !free.iter().any(|new| new.overlaps(*it)));
     (!free.is_empty()).then(|| {

@@ -54,7 +54,11 @@ pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
     Finding::on_cluster(&LOOPING_ENDPOINT, source, message)
         .at(ranges.declared.clone(), DECLARED)
         .at(endpoint.place.clone(), format!("of {cluster}/{node}"))
-        .help(format!(
-            "remove {cidrs} from the entry of `{source}`, or write ranges that do not contain the endpoints of `{cluster}`"
-        ))
+        .help(if cluster.is_external() && cluster == source {
+            format!("write an `endpoint` outside of {cidrs}, or remove {cidrs} from `{source}`")
+        } else {
+            format!(
+                "remove {cidrs} from the entry of `{source}`, or write ranges that do not contain the endpoints of `{cluster}`"
+            )
+        })
 }

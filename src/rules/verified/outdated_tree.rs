@@ -54,7 +54,8 @@ fn finding(files: &BTreeSet<String>, refused: &BTreeSet<&'static Rule>) -> Findi
         listed(files.iter().map(|it| bare(it)))
     );
     if refused.is_empty() {
-        return Finding::new(&OUTDATED_TREE, what).help("run `clustermesh render`");
+        return Finding::new(&OUTDATED_TREE, what)
+            .help("run `clustermesh diff` to see what changes, then `clustermesh render`");
     }
     let names = list(refused.iter().map(|it| it.name()));
     let finding =
@@ -91,7 +92,7 @@ mod tests {
         ];
         tree.renew(&mut findings);
         let helps = findings.map(|it| it.help.unwrap());
-        let render = "run `clustermesh render`";
+        let render = "run `clustermesh diff` to see what changes, then `clustermesh render`";
         assert_eq!(helps, [render, "another", "another", render, "another"]);
     }
 }

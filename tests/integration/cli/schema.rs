@@ -313,7 +313,9 @@ spec:
     ];
     for (part, pointer) in parts {
         let described = if part.is_empty() { &schema } else { &schema["$defs"][part] };
+        // So few findings are all listed.
         let known = described["properties"].as_object().unwrap().keys();
+        let known = known.filter(|it| *it != "omitted");
         let written = first(pointer).as_object().unwrap().keys();
         assert!(known.eq(written), "{part}: {:#}", first(pointer));
     }

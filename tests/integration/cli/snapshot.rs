@@ -358,7 +358,7 @@ fn needs_no_clusters_that_go_together() {
     ...
     11 |       podCIDRs: [10.1.128.0/17]
        |                  ^^^^^^^^^^^^^ of `north`
-    help: narrow the range that is declared too wide; clusters whose nodes use the same pod CIDR cannot be joined: create one of them again with another `--cluster-cidr`
+    help: correct the range that is wrong or too wide; clusters whose nodes really use the same pod CIDR cannot be joined: create one of them again with another `--cluster-cidr`
 
     snapshots/east.json: 2 nodes, 2 usable, written
     ");

@@ -32,7 +32,7 @@ use crate::{Outcome, checked_plan, cluster_peers, inputs};
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
-    /// Rule, reason code of the operator, result of a trace, text to search for, or CLUSTER/NODE
+    /// Rule, code of the operator, result of a trace, text to look for, or CLUSTER/NODE
     #[arg(value_name = "RULE|CLUSTER/NODE")]
     subject: Option<String>,
 

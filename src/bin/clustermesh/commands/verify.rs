@@ -304,6 +304,7 @@ pub(crate) fn prove<T>(
         files: &inputs.files,
         verification: &proof.verification,
         unchecked: missing.len(),
+        has_wrong_expectations: !read.mistakes.is_empty(),
         outdated: wanted.outdated.as_ref().map(|_| &*folder),
         checks: &proof.checks,
         services: &services,

@@ -99,7 +99,7 @@ fn tells_all_semantic_mistakes_at_once() {
     ...
     15 |       podCIDRs: [10.1.128.0/17]
        |                  ^^^^^^^^^^^^^ of `west`
-    help: narrow the range that is declared too wide; clusters whose nodes use the same pod CIDR cannot be joined: create one of them again with another `--cluster-cidr`
+    help: correct the range that is wrong or too wide; clusters whose nodes really use the same pod CIDR cannot be joined: create one of them again with another `--cluster-cidr`
 
     error[unknown-cluster]: this mesh has no cluster `wset`
      --> mesh.yaml:6:33

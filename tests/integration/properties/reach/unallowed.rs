@@ -2,6 +2,7 @@
 
 use super::expectations::{is_meant, read, written};
 use super::*;
+use clustermesh::agent::fabric::AwakeClusters;
 use clustermesh::expectations::{AllowedPaths, Selection};
 use clustermesh::proof::verify::Declared;
 
@@ -71,7 +72,8 @@ proptest! {
         let found: BTreeMap<_, _> =
             verification.unallowed.iter().map(|it| (it.classes, it.paths)).collect();
         // A forbidden path must not be open, however nodes dial.
-        let open = fabric.with_open_tunnels();
+        let awake = AwakeClusters::find(&fabric);
+        let open = awake.open(&fabric);
         prop_assert_eq!(&found, &counted(&open, asked, &allowed));
         if allowed.is_empty() {
             let open = verify(&Reach::new(&open, u64::MAX), asked);
