@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::document::nearest;
-use crate::name::{ClusterName, ServiceName, is_dns_label, is_label_key};
+use crate::name::{ClusterName, Namespace, ServiceName, is_dns_label, is_label_key};
 use crate::net;
 use crate::place::Place;
 use crate::port::{Protocol, ServicePort};
@@ -177,7 +177,7 @@ impl ServiceGate<'_> {
             let namespace = &local.namespace;
             let message =
                 format!("`acceptedServices` of `{name}` does not have the namespace `{namespace}`");
-            let accepted = target.accepted_services.iter().flatten().map(|it| it.as_str());
+            let accepted = target.accepted_services.iter().flatten().map(Namespace::as_str);
             let help = match nearest(namespace.as_str(), accepted) {
                 Some(meant) => format!(
                     "did you mean `{meant}`? Otherwise, add `{namespace}` to `acceptedServices` of `{name}`"
