@@ -26,6 +26,8 @@ const PEM: (&str, &str, &str) = ("-----BEGIN", "PRIVATE KEY", "-----END");
 #[derive(Debug, Default)]
 pub(super) struct Secrets {
     spans: Vec<Range<usize>>,
+    /// The lines of each: they are as long as a file may be, and findings are many.
+    lines: Vec<Range<usize>>,
 }
 
 impl Secrets {
@@ -42,7 +44,14 @@ impl Secrets {
             start += line.len();
         }
         spans.retain(|span| !span.is_empty());
-        Self { spans }
+        let mut last = 0..0;
+        let lines = spans.iter().map(|span| {
+            if last.is_empty() || span.start < last.start || last.end < span.end {
+                last = lines_of(text, span);
+            }
+            last.clone()
+        });
+        Self { lines: lines.collect(), spans }
     }
 
     /// Returns whether there are none.
@@ -74,13 +83,9 @@ impl Secrets {
     /// Returns a message about a place in the text without the secrets there.
     pub(super) fn strike(&self, text: &str, place: &Range<usize>, message: &str) -> String {
         let mut struck = message.to_owned();
-        let here = lines_of(text, place);
-        for secret in self
-            .spans
-            .iter()
-            .filter(|it| it.start < here.end && here.start < it.end)
-            .filter_map(|span| text.get(span.clone()))
-        {
+        let secrets = self.spans.iter().zip(&self.lines);
+        let beside = secrets.filter(|(_, it)| place.start <= it.end && it.start <= place.end);
+        for secret in beside.filter_map(|(span, _)| text.get(span.clone())) {
             for word in words(secret) {
                 struck = strike(&struck, word);
             }
@@ -89,12 +94,12 @@ impl Secrets {
     }
 }
 
-/// Returns the lines of a place.
-fn lines_of(text: &str, place: &Range<usize>) -> Range<usize> {
-    let before = text.get(..place.start).unwrap_or_default();
+/// Returns the lines of a span.
+fn lines_of(text: &str, span: &Range<usize>) -> Range<usize> {
+    let before = text.get(..span.start).unwrap_or_default();
     let start = before.rfind('\n').map_or(0, |end| end + 1);
-    let after = text.get(place.end..).unwrap_or_default();
-    let end = place.end + after.find('\n').unwrap_or(after.len());
+    let after = text.get(span.end..).unwrap_or_default();
+    let end = span.end + after.find('\n').unwrap_or(after.len());
     start..end
 }
 

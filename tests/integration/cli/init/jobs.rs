@@ -525,7 +525,7 @@ fn gitlab_refresh(jobs: &Jobs) -> String {
     let workflow = jobs.yaml(".gitlab-ci.yml");
     let script = workflow["clustermesh-refresh"]["script"].as_sequence().unwrap();
     let lines = script.iter().map(|it| it.as_str().unwrap());
-    let taken = lines.skip_while(|it| !it.contains("clustermesh snapshot"));
+    let taken = lines.skip_while(|it| !it.starts_with("clustermesh snapshot --services"));
     let rest: Vec<&str> = taken.skip(1).collect();
     format!("problems=${{PROBLEMS:-0}}\n{}", rest.join("\n"))
 }
