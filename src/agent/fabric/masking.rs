@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use super::{Fabric, NodeRef, Site, SiteId};
 use crate::agent::model::Tunnel;
 use crate::kilo::id::NodeId;
+use crate::kilo::topology::Leader;
 use crate::net::{Family, family};
 
 impl Site<'_> {
@@ -25,7 +26,9 @@ impl Fabric<'_> {
     pub fn takes_masked(&self, at: NodeRef, viewer: SiteId, address: IpAddr) -> Option<bool> {
         let (home, away) = (self.site(at.site), self.site(viewer));
         let segment = home.segment(at.node)?;
-        let leader = home.leader(segment).node();
+        let Leader::Certain(leader) = home.leader(segment) else {
+            return None;
+        };
         let mut around = away.model.tunnels.holding(address);
         let Some(slot) = around.next() else {
             return Some(false);
