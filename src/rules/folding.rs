@@ -14,12 +14,11 @@ use super::rendered::LOST_SOURCE;
 use super::services::UNCARRIED_SERVICE;
 use super::{Finding, bare, consequences, rendered};
 use crate::diagnostic::mistake::{
-    DUPLICATE_SNAPSHOT, MISSING_SNAPSHOT, OVERLAPPING_RANGES, UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
+    DUPLICATE_SNAPSHOT, MISSING_SNAPSHOT, UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
 };
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
-use crate::packet::rule::{LOCAL_SHADOW, NO_ROUTE, STOLEN_BY};
 use crate::place::Place;
-use crate::proof::rule::{EMPTY_EXPECTATION, OUTSIDE_PEER};
+use crate::proof::rule::EMPTY_EXPECTATION;
 use crate::text::{NAMED, count, listed};
 
 /// The number of nodes with the same problem that still have a finding each.
@@ -32,15 +31,10 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 20] = [
+static CONSEQUENCES: [ConsequenceRow; 15] = [
     (&NODE_NOT_SELECTED, &CONTRADICTED, Common::Cluster),
     (&SILENT_CLUSTER, &CONTRADICTED, Common::Cluster),
     (&UNDONE_SELECTOR, &CONTRADICTED, Common::Cluster),
-    (&STOLEN_BY, &OVERLAPPING_RANGES, Common::Run),
-    (&LOCAL_SHADOW, &OVERLAPPING_RANGES, Common::Run),
-    (&NO_ROUTE, &OVERLAPPING_RANGES, Common::Run),
-    (&OUTSIDE_PEER, &OVERLAPPING_RANGES, Common::Run),
-    (&EMPTY_EXPECTATION, &OVERLAPPING_RANGES, Common::Run),
     (&NO_ANCHOR, &LOOPING_ENDPOINT, Common::Cluster),
     (&PRIVATE_ENDPOINT, &LOOPING_ENDPOINT, Common::Cluster),
     (&UNACCEPTED_RANGE, &UNROUTABLE_RANGE, Common::Cluster),

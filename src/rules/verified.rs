@@ -10,6 +10,7 @@ use super::{Finding, bare};
 use crate::agent::fabric::{DialPremise, Fabric, NodeRef, Owner, Site, SiteId, SitePair};
 use crate::agent::peers::{ClusterPeer, PeerId, Prize};
 use crate::config::Config;
+use crate::diagnostic::mistake::OVERLAPPING_RANGES;
 use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::{Fleet, Member, MissingSnapshot};
 use crate::kilo::topology::Leader;
@@ -18,6 +19,7 @@ use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::packet::premise::{MaskedPod, Premise};
 use crate::packet::{AssumedDial, Doubt, Ending, messages};
+use crate::place::Place;
 use crate::plan::Plan;
 use crate::proof::rule::{NOTHING_PROVED, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS};
 use crate::proof::verify::{Assumption, Failure, Leak, LeakedRange, Verification};
@@ -188,7 +190,7 @@ fn cluster<'a>(fabric: &Fabric<'a>, site: SiteId) -> &'a ClusterName {
 fn failures(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -> Vec<Finding> {
     let failures = &verification.failures;
     let otherwise: Vec<Option<FindingCause>> =
-        failures.iter().map(|it| rendered_otherwise(fabric, it)).collect();
+        failures.iter().map(|it| declared_otherwise(fabric, it, gaps.mistakes)).collect();
     let left_out: Vec<Option<Finding>> = failures
         .iter()
         .zip(&otherwise)
@@ -214,6 +216,30 @@ fn failures(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -> Ve
         .zip(causes)
         .filter_map(|(finding, cause)| Some(finding.clone()?.with_cause(cause)))
         .collect()
+}
+
+/// Returns the cause of a failure in what people declare.
+fn declared_otherwise(
+    fabric: &Fabric,
+    failure: &Failure,
+    mistakes: &[Finding],
+) -> Option<FindingCause> {
+    rendered_otherwise(fabric, failure).or_else(|| overlapping(fabric, failure, mistakes))
+}
+
+/// Returns the finding about overlapping ranges, if the packet or the answer that fails is for an address in one of them.
+fn overlapping(fabric: &Fabric, failure: &Failure, mistakes: &[Finding]) -> Option<FindingCause> {
+    let packet = &failure.trace.packet;
+    let (site, address) = match failure.trace.back {
+        None => (packet.to.site(), packet.destination),
+        Some(_) => (packet.from.site, packet.source),
+    };
+    let ranges = fabric.site(site).entry.networks.all().into_iter();
+    let around: Vec<&Place> =
+        ranges.filter(|it| it.cidr.holds(address)).map(|it| &it.place).collect();
+    let mut overlaps = mistakes.iter().filter(|it| it.rule == &OVERLAPPING_RANGES);
+    let cause = overlaps.find(|it| it.labels.iter().any(|it| around.contains(&&it.place)))?;
+    Some(cause.as_cause())
 }
 
 /// Returns the cause of a failure between clusters of which one is rendered with another granularity than

@@ -208,3 +208,24 @@ fn a_renamed_cluster_is_one_entry() {
     let found = lines(&folder);
     assert!(!found.iter().any(|it| it.contains("snapshot")), "{found:?}");
 }
+
+/// Only packets to or from an overlapping range fail because of it.
+#[test]
+fn overlapping_ranges_cause_what_fails_in_them_and_nothing_else() {
+    let folder = Folder::mesh();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let subnet = "wireguardCIDR: 10.102.0.0/24";
+    let range = format!("{subnet}\n      additionalCIDRs: [10.3.0.0/16]");
+    folder.edit("mesh.yaml", subnet, &range);
+    folder.edit("rendered/west/prod--east.yaml", "10.1.1.0/24", "10.9.1.0/24");
+    let report = folder.run(&["verify", "--output", "json"]).json();
+    let findings = report["findings"].as_array().unwrap();
+    let cause_of = |text: &str| {
+        let mut all = findings.iter();
+        let meant = |it: &&Value| it["message"].as_str().unwrap().contains(text);
+        let found = all.find(meant).unwrap_or_else(|| panic!("{text}: {findings:#?}"));
+        found["cause"]["rule"].clone()
+    };
+    assert_eq!(cause_of("(east → north)"), "overlapping-ranges");
+    assert_eq!(cause_of("(west → east)"), Value::Null);
+}
