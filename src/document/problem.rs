@@ -1,6 +1,6 @@
 //! Problems of structure, in words, and the name that was probably meant.
 
-use super::plain::Meaning;
+use super::plain::{self, Meaning};
 use super::tree::{Scalar, TreeNode, TreeValue};
 use crate::diagnostic::{Finding, Quoted, bare, mistake};
 use crate::place::Place;
@@ -46,7 +46,10 @@ pub(super) fn wrong_type(expected: &str, node: &TreeNode, place: &Place) -> Find
     let diagnostic = Finding::new(&mistake::INVALID_TYPE, message).at(place.clone(), "");
     match &node.value {
         TreeValue::Scalar(scalar)
-            if !scalar.plain && expected != "a list" && expected != "a mapping" =>
+            if !scalar.plain
+                && !matches!(plain::meaning(&scalar.text), Meaning::Text | Meaning::Null)
+                && expected != "a list"
+                && expected != "a mapping" =>
         {
             diagnostic.corrected(&scalar.text, "remove the quotes")
         }
@@ -58,12 +61,18 @@ pub(super) fn wrong_type(expected: &str, node: &TreeNode, place: &Place) -> Find
 pub(super) fn unlisted(node: &TreeNode, place: &Place) -> Finding {
     let finding = wrong_type("a list", node, place);
     match &node.value {
-        TreeValue::Scalar(scalar) if !node.is_null() => {
-            let list = format!("[{}]", bare(&scalar.text));
+        TreeValue::Scalar(scalar) if is_one_item(&scalar.text) => {
+            let list = format!("[{}]", scalar.text);
             finding.corrected(&list, format!("write a list with one item as `{list}`"))
         }
         _ => finding,
     }
+}
+
+/// Returns whether a text is one item of a list between brackets, without quotes.
+fn is_one_item(text: &str) -> bool {
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"./:_-".contains(&it);
+    plain::meaning(text) == Meaning::Text && text.bytes().all(is_plain) && !text.ends_with(':')
 }
 
 pub(super) fn misread_text(scalar: &Scalar, place: &Place) -> Finding {

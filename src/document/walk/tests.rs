@@ -196,3 +196,16 @@ fn foreign_text_is_quoted() {
           help: allowed here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`, `since`
         "#);
 }
+
+/// A correction is written as it is, so it must be one.
+#[test]
+fn only_what_is_exact_is_proposed() {
+    let proposed = |text: &str| read(text).matches("help: ").count();
+    assert_eq!(proposed("name: x\nanimals: Lion\n"), 1);
+    assert_eq!(proposed("name: x\nanimals: 'Lion, Zebra'\n"), 0);
+    assert_eq!(proposed("name: x\nanimals: 'Lion]'\n"), 0);
+    assert_eq!(proposed("name: x\nanimals: 'Lion:'\n"), 0);
+    assert_eq!(proposed("name: x\nanimals: [Lion]\ncages: '5'\n"), 1);
+    assert_eq!(proposed("name: x\nanimals: [Lion]\ncages: 'a: b'\n"), 0);
+    assert_eq!(proposed("name: x\nanimals: [Lion]\ncages: ''\n"), 0);
+}
