@@ -115,7 +115,7 @@ pub fn candidate(
 /// Returns where others dial a leader, with its source; nothing for a node behind NAT, which dials itself.
 ///
 /// # Errors
-/// The endpoint that wins cannot be dialled, or there is none and the entry declares no keepalive.
+/// The endpoint with the highest rank cannot be dialled. Or the node has no endpoint, and its entry has no keepalive.
 pub fn dialled(
     entry: &Entry,
     checked: &NodeChecks,

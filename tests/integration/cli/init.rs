@@ -104,7 +104,7 @@ fn what_it_writes_works() {
     }
 }
 
-/// Flux waits for a Kustomization for ever if there is none of its name.
+/// If the named Kustomization does not exist, Flux never applies the Peers.
 #[test]
 fn flux_waits_for_kilo_only_if_the_repository_installs_it() {
     let kustomization = |group: &str, name: &str| {

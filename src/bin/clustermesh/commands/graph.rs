@@ -25,7 +25,7 @@ use crate::{input_file, origin};
 /// unknown. A segment shows its leader, its endpoint (or `behind NAT`) and the ranges that it carries as an anchor.
 /// With more than 30 links, the picture is a matrix. Writes nothing, and needs no other program.
 ///
-/// The exit code is 0 if the graph is drawn, even if links fail.
+/// Failing links do not change the exit code. It is 1 if a file has an error.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GraphArgs {

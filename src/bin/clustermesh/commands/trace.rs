@@ -19,7 +19,7 @@ use crate::{Outcome, checked_plan, cluster_peers, disk};
 ///
 /// Computes the routes of Kilo and WireGuard from the snapshots and the Peers, and shows each step of a
 /// packet and of its reply: where they go, or where they are dropped and why. Sends nothing. Exits with
-/// 0 if the packet and its reply are delivered, else with 1, also if no cluster declares an address.
+/// 0 if the packet and its reply are delivered, else with 1, also if no cluster declares an address or a file has an error.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TraceArgs {
