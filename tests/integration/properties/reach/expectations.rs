@@ -311,10 +311,8 @@ proptest! {
     }
 }
 
-/// The receivers have the sender's address themselves, at a node with the key of another one.
-#[test]
-fn a_copied_key_makes_a_masked_sender_uncertain() {
-    let spec = |host, lan, pods, key| Spec {
+fn spec(host: u8, lan: Lan, pods: Pods, key: u8) -> Spec {
+    Spec {
         location: "x",
         host,
         lan,
@@ -325,38 +323,60 @@ fn a_copied_key_makes_a_masked_sender_uncertain() {
         stale: false,
         flaw: Flaw::None,
         key,
-    };
-    let cluster = |is_flat, nodes| Cluster {
-        granularity: "Full",
+    }
+}
+
+fn two_clusters(addresses: Addresses, clusters: [(&'static str, bool, Vec<Spec>); 2]) -> World {
+    let clusters = clusters.map(|(granularity, is_flat, nodes)| Cluster {
+        granularity,
         reported: None,
         is_flat,
         secret: None,
         underlay: None,
         services: None,
         nodes,
-    };
+    });
+    World {
+        topology: "{ mode: FullMesh }",
+        addresses,
+        clusters: clusters.to_vec(),
+        externals: Vec::new(),
+        faults: Vec::new(),
+    }
+}
+
+/// The receivers have the sender's address themselves, at a node with the key of another one.
+#[test]
+fn a_copied_key_makes_a_masked_sender_uncertain() {
+    let sender = spec(2, Lan::Shared(24), Pods::V4, 1);
     let receivers = vec![
         spec(0, Lan::V6, Pods::V6AndV4, 3),
         spec(14, Lan::Shared(24), Pods::V4, 2),
         spec(0, Lan::None, Pods::V6AndV4, 2),
     ];
-    let world = World {
-        topology: "{ mode: FullMesh }",
-        addresses: Addresses::Shared,
-        clusters: vec![
-            cluster(true, vec![spec(2, Lan::Shared(24), Pods::V4, 1)]),
-            cluster(false, receivers),
-        ],
-        externals: Vec::new(),
-        faults: Vec::new(),
-    };
+    let clusters = [("Full", true, vec![sender]), ("Full", false, receivers)];
     let denial = json!({
         "from": { "cluster": "c0" },
         "to": { "cluster": "c1" },
         "class": "Service",
         "expect": "Deny",
     });
-    agrees(&world, &[denial]);
+    agrees(&two_clusters(Addresses::Shared, clusters), &[denial]);
+}
+
+/// Each of the two nodes of a location may lead, and only one of them has the Peer in the other cluster.
+#[test]
+fn two_holders_of_the_lead_make_a_masked_sender_uncertain() {
+    let sender = Spec { stale: true, ..spec(0, Lan::Shared(24), Pods::V4, 0) };
+    let holders = vec![sender, spec(0, Lan::Shared(24), Pods::V4, 1)];
+    let receiver = spec(0, Lan::None, Pods::OfFirst, 16);
+    let clusters = [("Location", false, holders), ("Full", false, vec![receiver])];
+    let denial = json!({
+        "from": { "nodeSelector": {} },
+        "to": { "nodeSelector": {} },
+        "expect": "Deny",
+    });
+    agrees(&two_clusters(Addresses::Own, clusters), &[denial]);
 }
 
 /// An edit of how nodes are dialled.
