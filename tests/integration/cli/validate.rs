@@ -1,6 +1,6 @@
 //! `validate`: findings, formats and exit codes.
 
-use crate::support::assert_contains;
+use crate::support::{assert_contains, copy, project};
 use std::fs;
 
 use serde_json::{Value, json};
@@ -351,4 +351,33 @@ fn expectations_are_read_and_their_mistakes_reported() {
     let run = folder.run(&["validate", "--output", "concise"]);
     assert!(run.stdout.contains("expectations.yaml:"), "{}", run.stdout);
     assert_eq!(run.code, 2);
+}
+
+/// What vanished from a snapshot is seen, also before its cluster joins.
+#[test]
+fn a_joining_cluster_without_nodes_is_reported() {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", "name: north\n", "name: north\n      state: Joining\n");
+    folder.keep("north", &[]);
+    let run = folder.run(&["validate", "--output", "concise"]);
+    assert_contains(&run.stdout, "north: is joining and its snapshot has no nodes");
+}
+
+/// A right declaration is not widened because another one is missing.
+#[test]
+fn a_pod_range_that_holds_all_pods_of_its_family_stays() {
+    let folder = Folder::empty();
+    copy(&project().join("examples/multi-cloud-location"), folder.0.path());
+    folder.edit("mesh.yaml", "        - 10.36.0.0/16\n", "");
+    let run = folder.run(&["validate"]);
+    assert_contains(&run.stdout, "write `podCIDRs: [fd36:a1f0:52c9::/56, 10.36.0.0/16]`");
+}
+
+#[test]
+fn a_misspelled_namespace_does_not_ask_for_access() {
+    let folder = Folder::empty();
+    copy(&project().join("examples/services"), folder.0.path());
+    folder.edit("mesh.yaml", "namespace: shop\n", "namespace: shops\n");
+    let run = folder.run(&["validate"]);
+    assert_contains(&run.stdout, "help: did you mean `shop`?");
 }
