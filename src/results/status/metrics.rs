@@ -8,6 +8,7 @@ use super::state::{ClusterState, ClusterStatus, GuardState};
 use crate::agent::inventory::Inventory;
 use crate::diagnostic::Severity;
 use crate::name::ClusterName;
+use crate::report::origin::VERSION;
 
 /// A name and a value.
 type MetricLabel<'a> = (&'a str, &'a str);
@@ -47,8 +48,7 @@ impl StatusResult<'_> {
     /// Returns the metrics of a moment, given when a commit last changed each snapshot, in Unix seconds.
     pub fn metrics(&self, now: i64, committed: &BTreeMap<ClusterName, i64>) -> String {
         let mut text = MetricsText::default();
-        let version = env!("CARGO_PKG_VERSION");
-        let info = [([("version", version)], 1)];
+        let info = [([("version", VERSION)], 1)];
         text.gauge("clustermesh_build_info", "The version of clustermesh.", info);
         let time = [([], now)];
         let help = "When the clusters were read, in Unix seconds.";
