@@ -353,7 +353,7 @@ fn expectations_are_read_and_their_mistakes_reported() {
     assert_eq!(run.code, 2);
 }
 
-/// What vanished from a snapshot is seen, also before its cluster joins.
+/// A snapshot that lost all nodes is reported, also before its cluster joins.
 #[test]
 fn a_joining_cluster_without_nodes_is_reported() {
     let folder = Folder::mesh();
