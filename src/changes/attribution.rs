@@ -123,7 +123,8 @@ impl CauseIndex {
                     }
                     _ => of_node(node.clone()),
                 },
-                Cause::LeaderChanged { cluster, from, to, .. } => {
+                Cause::NodeRenamed { cluster, from, to }
+                | Cause::LeaderChanged { cluster, from, to, .. } => {
                     for node in [from, to] {
                         of_node(NamedNode { cluster: cluster.clone(), node: node.clone() });
                     }
@@ -306,7 +307,8 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
         }
         // Other nodes lead, and each Peer has the ranges of another segment.
         Cause::OtherGranularity { cluster, .. } => is_source(cluster),
-        Cause::LeaderChanged { cluster, from, to, .. } => {
+        Cause::NodeRenamed { cluster, from, to }
+        | Cause::LeaderChanged { cluster, from, to, .. } => {
             is_source(cluster) && holder.is_some_and(|it| it.node == *from || it.node == *to)
         }
         Cause::AnchorMoved { range, .. } => change.peer.ranges().any(|it| range.overlaps(it)),

@@ -69,6 +69,15 @@ pub enum Cause {
         /// The new one.
         to: Granularity,
     },
+    /// A node has another name and the same key.
+    NodeRenamed {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The old name.
+        from: String,
+        /// The new one.
+        to: String,
+    },
     /// Another node leads a segment.
     LeaderChanged {
         /// The cluster.
@@ -279,6 +288,7 @@ impl Cause {
             | Self::MeshJoined { cluster, .. }
             | Self::MeshLeft { cluster, .. }
             | Self::OtherGranularity { cluster, .. }
+            | Self::NodeRenamed { cluster, .. }
             | Self::LeaderChanged { cluster, .. }
             | Self::AnchorMoved { cluster, .. }
             | Self::ForeignPeer { target: cluster, .. } => Some(cluster),

@@ -28,9 +28,17 @@ fn of_cluster(old: &Member, new: &Member) -> Vec<Cause> {
     }
     let names = [old, new].map(|it| it.cluster.nodes.iter().map(|it| &*it.node.name));
     let [had, has] = names;
-    let names: BTreeSet<&str> = had.chain(has).collect();
+    let mut names: BTreeSet<&str> = had.chain(has).collect();
     let endpoints = [old, new].map(endpoints);
     let mut causes = Vec::new();
+    for (from, to) in renamed(old, new) {
+        names.retain(|it| ![from, to].contains(it));
+        causes.push(Cause::NodeRenamed {
+            cluster: new.entry.name.clone(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        });
+    }
     for name in names {
         let mut changes = Vec::new();
         let [was, is] = [old, new].map(|it| it.membership.usable.contains(name));
@@ -56,12 +64,27 @@ fn of_cluster(old: &Member, new: &Member) -> Vec<Cause> {
         causes.extend(changes.into_iter().map(|change| Cause::Node { node: node.clone(), change }));
     }
     let [from, to] = [old, new].map(|it| it.cluster.topology.granularity);
+    let is_reported = !new.cluster.nodes.is_empty();
     // The entry is a setting.
-    if from != to && old.entry.granularity == new.entry.granularity {
+    if is_reported && from != to && old.entry.granularity == new.entry.granularity {
         causes.push(Cause::OtherGranularity { cluster: new.entry.name.clone(), from, to });
     }
     causes.extend(leaders(old, new));
     causes
+}
+
+/// Returns the nodes that take part in both versions under different names, with the same key: the old name and the new one.
+fn renamed<'m>(old: &'m Member, new: &'m Member) -> Vec<(&'m str, &'m str)> {
+    let only_in = |one: &'m Member<'m>, other: &Member| {
+        let nodes = one.cluster.nodes.iter().filter(|it| {
+            let name = &*it.node.name;
+            other.cluster.node(name).is_none() && one.membership.usable.contains(name)
+        });
+        nodes.filter_map(|it| Some((it.kilo.key?, &*it.node.name))).collect::<Vec<_>>()
+    };
+    let gone: BTreeMap<_, &str> = only_in(old, new).into_iter().collect();
+    let come = only_in(new, old).into_iter();
+    come.filter_map(|(key, to)| Some((*gone.get(&key)?, to))).collect()
 }
 
 /// Returns where each leader is dialled.

@@ -169,9 +169,9 @@ impl Compared<'_> {
                 "Requests in changed clusters may get no answer for at most 30 seconds. Nodes behind NAT that send \
                  nothing may be unreachable for up to 205 seconds."
             }
-            Grade::Disruptive => "A path is lost, or interrupted for longer than a brief change may.",
+            Grade::Disruptive => "Paths are lost, no longer proved, or interrupted for more than 30 seconds.",
             Grade::Destructive => {
-                "A target loses all of its Peers, or all Peers of another cluster."
+                "A target loses all of its Peers, or all Peers of another cluster, or all paths to it."
             }
         }
         .to_owned()

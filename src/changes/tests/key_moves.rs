@@ -53,16 +53,14 @@ fn a_key_moves_to_another_node() {
     let (before, after) = (lab(EAST, WEST), lab(&moved, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @r#"
     disruptive
-      Node { node: east/n2, change: Left }: west +0 ~0 -1
-      Node { node: east/n9, change: Joined }: west +1 ~0 -0
+      NodeRenamed { cluster: east, from: "n2", to: "n9" }: west +1 ~0 -1
       west: [Paths(Stuck, 11 + 3), KeysLost(["m--east--n9"]), Peers(Removed, 1)]
         KeyMove { kind: Renamed { from: "m--east--n2", to: "m--east--n9" }, peers: ["m--east--n2", "m--east--n9"], lost: ["m--east--n9"], touched: ["m--east--n9"], needs_background: true }
       6 states; paths +0 -0, ended 0, apart 0, stuck 11, paused 0
     "#);
     insta::assert_snapshot!(report_with(&before, &after, &in_background()), @r#"
     brief
-      Node { node: east/n2, change: Left }: west +0 ~0 -1
-      Node { node: east/n9, change: Joined }: west +1 ~0 -0
+      NodeRenamed { cluster: east, from: "n2", to: "n9" }: west +1 ~0 -1
       west: [Paths(Paused, 11 + 3), Peers(Removed, 1)]
         KeyMove { kind: Renamed { from: "m--east--n2", to: "m--east--n9" }, peers: ["m--east--n2", "m--east--n9"], lost: [], touched: [], needs_background: false }
       6 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 11

@@ -121,6 +121,9 @@ impl Compared<'_> {
                 format!("{subject} removed: {}", shown(before, " before", old))
             }
             (None, Some(after)) => format!("{subject} added: {}", shown(after, "", new)),
+            (Some(before), Some(after)) if before.values.is_empty() => {
+                format!("{subject} now {}", shown(after, "", new))
+            }
             (Some(before), Some(after)) => {
                 format!("{subject}: {} → {}", shown(before, " before", old), shown(after, "", new))
             }

@@ -95,6 +95,7 @@ pub(super) fn kind(cause: &Cause) -> &'static str {
             NodeChange::RangesLost(_) => "rangesLost",
         },
         Cause::OtherGranularity { .. } => "otherGranularity",
+        Cause::NodeRenamed { .. } => "nodeRenamed",
         Cause::LeaderChanged { .. } => "leaderChanged",
         Cause::AnchorMoved { .. } => "anchorMoved",
         Cause::ForeignPeer { .. } => "foreignPeer",
@@ -131,12 +132,16 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
         Cause::OtherGranularity { cluster, from, to } => {
             format!("most nodes of {cluster} report another granularity: {from} → {to}")
         }
-        Cause::LeaderChanged { cluster, location, from, to } => format!(
-            "location {} of {cluster} has another leader: {} → {}",
-            Quoted(location),
-            name(from),
-            name(to)
-        ),
+        Cause::NodeRenamed { cluster, from, to } => {
+            format!("node renamed: {cluster}/{} → {}", name(from), name(to))
+        }
+        Cause::LeaderChanged { cluster, location, from, to } => {
+            let location = match location.as_str() {
+                "" => "the location without a name".to_owned(),
+                location => format!("location {}", Quoted(location)),
+            };
+            format!("{location} of {cluster} has another leader: {} → {}", name(from), name(to))
+        }
         Cause::AnchorMoved { cluster, range, from, to } => {
             format!("{range} of {cluster} moves from {} to {}", name(from), name(to))
         }
@@ -154,8 +159,8 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
 /// Returns a change of a node as a phrase.
 fn of_node(node: &str, change: &NodeChange) -> String {
     match change {
-        NodeChange::Joined => format!("{node} joined"),
-        NodeChange::Left => format!("{node} left"),
+        NodeChange::Joined => format!("{node} was added"),
+        NodeChange::Left => format!("{node} was removed"),
         NodeChange::Excluded(reason) => {
             format!("{node} is left out now: {}", rules::excluded(reason))
         }
@@ -293,7 +298,7 @@ pub(super) fn path_change(change: &PathChange) -> Vec<String> {
         (change.assumed, "of these only assumed to work"),
         (change.lost, "lost"),
         (change.no_longer_proved, "no longer proved, only assumed to work"),
-        (change.ended.paths, "ended, because an end no longer exists"),
+        (change.ended.paths, "ended, because a node or an address no longer exists"),
         (change.repaired, "down until this is applied"),
         (change.apart, "interrupted until both clusters have their new Peers"),
         (change.stuck, "interrupted for up to 10 minutes"),

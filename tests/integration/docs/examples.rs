@@ -216,7 +216,7 @@ fn every_example_holds_what_it_promises() {
     only tenant-curie/curie-md0-zt5hn-2lqgv carries 10.113.0.0/16 for management
     only tenant-dijkstra/dijkstra-md0-r9m3c-6nhfs carries 10.114.0.0/16 for management
 
-    warning[unproved-nodes]: tenant-curie: 1 of 3 nodes is not part of this proof: curie-md0-zt5hn-wb4kr (annotation kilo.squat.ai/wireguard-ip is missing or empty)
+    warning[unproved-nodes]: tenant-curie: `render` leaves out 1 of 3 nodes: curie-md0-zt5hn-wb4kr (annotation kilo.squat.ai/wireguard-ip is missing or empty)
       --> snapshots/tenant-curie.json:82:15
        |
     82 |       "name": "curie-md0-zt5hn-wb4kr",

@@ -144,7 +144,7 @@ fn forgotten(forgotten: &ForgottenAddresses) -> String {
 
 fn ended(EndedPaths { paths, left, moved }: &EndedPaths) -> String {
     let end = if paths.all() == 1 { "ends" } else { "end" };
-    let departures = (!left.is_empty()).then(|| format!("{} left", count(left.len(), "node")));
+    let departures = (!left.is_empty()).then(|| format!("{} removed", count(left.len(), "node")));
     let moves = match moved.len() {
         0 => None,
         1 => Some("1 node has other addresses".to_owned()),

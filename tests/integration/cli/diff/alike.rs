@@ -22,7 +22,7 @@ fn a_page_has_the_changed_links_and_alike_targets_as_one() {
 
     | cause | changes of Peers |
     | --- | --- |
-    | node `west/n2` left | `east +0 ~0 -1, north +0 ~0 -1` |
+    | node `west/n2` was removed | `east +0 ~0 -1, north +0 ~0 -1` |
 
     ```mermaid
     flowchart LR
@@ -33,20 +33,20 @@ fn a_page_has_the_changed_links_and_alike_targets_as_one() {
 
     | target | grade | Peers | why |
     | --- | --- | --- | --- |
-    | 2 targets: `east`, `north` | cleanup | 4 → 3 (+0 ~0 -1) | 1 node left; 4 declared paths to it end |
+    | 2 targets: `east`, `north` | cleanup | 4 → 3 (+0 ~0 -1) | 1 node removed; 4 declared paths to it end |
 
     | from | to | paths |
     | --- | --- | --- |
-    | `east` | `west` | 2 declared paths ended, because an end no longer exists |
-    | `north` | `west` | 2 declared paths ended, because an end no longer exists |
-    | `west` | `east` | 2 declared paths ended, because an end no longer exists |
-    | `west` | `north` | 2 declared paths ended, because an end no longer exists |
+    | `east` | `west` | 2 declared paths ended, because a node or an address no longer exists |
+    | `north` | `west` | 2 declared paths ended, because a node or an address no longer exists |
+    | `west` | `east` | 2 declared paths ended, because a node or an address no longer exists |
+    | `west` | `north` | 2 declared paths ended, because a node or an address no longer exists |
 
     <details>
     <summary>2 targets: cleanup (+0 ~0 -1)</summary>
 
     - `east`, `north`
-    - 1 node left; 4 declared paths to it end
+    - 1 node removed; 4 declared paths to it end
     - 1 Peer removed
     - Kilo needs 2 ms to apply the change
     - `- prod--west--n2 with 10.3.2.0/24, 10.103.0.2/32`
@@ -93,7 +93,7 @@ fn many_alike_targets_are_one_row() {
 
     | cause | changes of Peers |
     | --- | --- |
-    | node `hub/n2` left | `spoke-002xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, spoke-003xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, spoke-004xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, spoke-005xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, spoke-006xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, and 35 more targets` |
+    | node `hub/n2` was removed | `spoke-002xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, spoke-003xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, spoke-004xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, spoke-005xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, spoke-006xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, and 35 more targets` |
 
     ```mermaid
     flowchart LR
@@ -103,12 +103,12 @@ fn many_alike_targets_are_one_row() {
 
     | target | grade | Peers | why |
     | --- | --- | --- | --- |
-    | 40 targets: `spoke-002xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-003xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-004xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` and 37 more | cleanup | 2 → 1 (+0 ~0 -1) | 1 node left; 2 declared paths to it end |
+    | 40 targets: `spoke-002xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-003xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-004xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` and 37 more | cleanup | 2 → 1 (+0 ~0 -1) | 1 node removed; 2 declared paths to it end |
 
     | from | to | paths |
     | --- | --- | --- |
-    | `hub` | 40 clusters: `spoke-002xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-003xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-004xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` and 37 more | each 1 declared path ended, because an end no longer exists |
-    | 40 clusters: `spoke-002xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-003xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-004xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` and 37 more | `hub` | each 1 declared path ended, because an end no longer exists |
+    | `hub` | 40 clusters: `spoke-002xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-003xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-004xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` and 37 more | each 1 declared path ended, because a node or an address no longer exists |
+    | 40 clusters: `spoke-002xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-003xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-004xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` and 37 more | `hub` | each 1 declared path ended, because a node or an address no longer exists |
     "#);
     // The names of all are with their Peers, and programs get all of them.
     let page = repository.diff(&["--output", "markdown"]).stdout;

@@ -63,7 +63,7 @@ fn a_node_that_left_ends_its_paths() {
     repository.remove_node();
     insta::assert_snapshot!(repository.target("east"), @"
     east: cleanup
-      1 node left; 4 declared paths to it end
+      1 node removed; 4 declared paths to it end
       1 Peer removed
     ");
     let changes = repository.object();

@@ -25,7 +25,7 @@ fn lists_causes_targets_and_peers() {
     assert_lines(
         &run.stdout,
         &[
-            "node west/n2 left",
+            "node west/n2 was removed",
             "    east +0 ~0 -1, north +0 ~0 -1",
             "",
             "    - prod--west--n2 with 10.3.2.0/24, 10.103.0.2/32",
@@ -72,7 +72,7 @@ fn a_comment_has_the_summary_first_and_the_rest_folded() {
         &[
             "| cause | changes of Peers |",
             "| --- | --- |",
-            "| node `west/n2` left | `east +0 ~0 -1, north +0 ~0 -1` |",
+            "| node `west/n2` was removed | `east +0 ~0 -1, north +0 ~0 -1` |",
             "",
             "| target | grade | Peers | why |",
             "<details>",
@@ -147,7 +147,7 @@ fn a_mesh_that_cannot_be_rendered_has_no_differences() {
     repository.folder.edit("mesh.yaml", "10.3.0.0/16", "10.2.0.0/16");
     let run = repository.diff(&["--output", "markdown"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    assert_contains(&run.stderr, "overlapping-ranges");
+    assert_contains(&run.stderr, "contradicted-declaration");
 }
 
 #[test]

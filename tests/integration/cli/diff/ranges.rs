@@ -40,7 +40,7 @@ fn an_address_that_becomes_that_of_a_node_is_not_lost() {
     let nodes = [1, 2, 3].map(|number| node(3, number));
     repository.folder.keep("west", &nodes);
     let shown = repository.diff(&[]).stdout;
-    assert_contains(&shown, "node west/n2 joined\n");
+    assert_contains(&shown, "node west/n2 was added\n");
     assert!(!shown.contains("lost"), "{shown}");
 }
 
