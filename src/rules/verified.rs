@@ -14,19 +14,20 @@ use crate::diagnostic::mistake::OVERLAPPING_RANGES;
 use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::{Fleet, Member, MissingSnapshot};
 use crate::kilo::topology::Leader;
-use crate::mesh::{acceptance, at_policies, refusing};
+use crate::mesh::Mesh;
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::packet::premise::{MaskedPod, Premise};
 use crate::packet::{AssumedDial, Doubt, Ending, messages};
 use crate::place::Place;
 use crate::plan::Plan;
-use crate::proof::rule::{NOTHING_PROVED, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS};
-use crate::proof::verify::{Assumption, Failure, Leak, LeakedRange, Verification};
+use crate::proof::rule::{EMPTY_EXPECTATION, NOTHING_PROVED, UNPROVED_CLUSTER, UNREACHED_PODS};
+use crate::proof::verify::{Assumption, Failure, Verification};
 use crate::text::{NAMED, count, listed};
 use crate::wireguard::Endpoint;
 
 mod assumed;
+mod leaks;
 mod left_out;
 mod outdated_tree;
 mod outsiders;
@@ -36,6 +37,7 @@ pub use left_out::LackedAddress;
 pub use outdated_tree::OutdatedTree;
 
 use assumed::{assumed, mismatched_pods};
+use leaks::leaks;
 use outsiders::outsiders;
 use unproved_nodes::unproved_nodes;
 
@@ -75,6 +77,20 @@ pub fn silenced(fleet: &Fleet, plan: Option<&Plan>) -> bool {
 }
 
 impl InputGaps<'_> {
+    /// Sets the cause of findings about expectations whose external peers are unknown because a mistake prevents a plan.
+    pub fn explain_unchecked(self, meshes: &[Mesh], findings: &mut [Finding]) {
+        let externals = meshes.iter().flat_map(|it| &it.externals);
+        let externals: BTreeSet<&str> = externals.map(|it| it.entry.name.as_str()).collect();
+        let mistake = self.mistakes.first().filter(|_| self.planned.is_none());
+        let is_meant = |it: &&mut Finding| {
+            let is_named = it.named.as_deref().is_some_and(|it| externals.contains(it));
+            it.rule == &EMPTY_EXPECTATION && is_named
+        };
+        for finding in findings.iter_mut().filter(is_meant) {
+            finding.cause = mistake.map(Finding::as_cause);
+        }
+    }
+
     fn are_none(self) -> bool {
         self.mistakes.is_empty() && self.missing.is_empty()
     }
@@ -91,8 +107,8 @@ pub fn findings(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -
         }
         Some(finding)
     });
-    let leaks = verification.leaks.iter().map(|it| leak(fabric, it));
-    let outsiders = outsiders(fabric, verification, gaps.missing);
+    let leaks = leaks(fabric, &verification.leaks);
+    let outsiders = outsiders(fabric, verification, gaps);
     let unapplied = fabric.sites.iter().filter_map(|it| unapplied(it));
     let uncarried =
         verification.uncarried.iter().map(|(site, pods)| unreached(fabric, *site, pods));
@@ -315,65 +331,6 @@ pub fn whose(fabric: &Fabric, site: SiteId, owner: Owner) -> String {
         Owner::Services => format!("services of {name}"),
         Owner::Network | Owner::Pool => format!("ranges of {name}"),
     }
-}
-
-fn leak(fabric: &Fabric, leak: &Leak) -> Finding {
-    let packet = &leak.trace.packet;
-    let from = cluster(fabric, packet.from.site);
-    let to = cluster(fabric, packet.to.site());
-    let (message, place, help) = match leak.range {
-        Some(LeakedRange { site, claim, range, others }) => {
-            let (routed, them) = match others {
-                0 => (format!("{range} is"), "it"),
-                1 => (format!("{range} and 1 other range are"), "them"),
-                _ => (format!("{range} and {others} other ranges are"), "them"),
-            };
-            let (range, its) = match others {
-                0 => ("range", "Peer"),
-                _ => ("ranges", "Peers"),
-            };
-            (
-                format!(
-                    "{routed} routed from {from} to {to}, which does not declare {them}: {} is \
-                     reachable",
-                    packet.destination
-                ),
-                fabric.site(site).model.place(claim),
-                format!(
-                    "remove the {range} from the {its}, or declare {them} for `{to}` in the mesh"
-                ),
-            )
-        }
-        None => return unlinked(fabric, leak),
-    };
-    let finding = Finding::on_cluster(&UNPROMISED_REACH, from, message);
-    finding.at(place, "through this range").help(help)
-}
-
-/// Reports a packet between clusters that exchange no Peers.
-fn unlinked(fabric: &Fabric, leak: &Leak) -> Finding {
-    let packet = &leak.trace.packet;
-    let from = cluster(fabric, packet.from.site);
-    let to = cluster(fabric, packet.to.site());
-    let refused = refusing(&leak.refusals);
-    let message = format!(
-        "{} of {from} reaches {} of {to} although {}",
-        packet.source,
-        packet.destination,
-        refused.as_deref().unwrap_or("no mesh links the two clusters")
-    );
-    let mut steps = leak.trace.there.steps.iter();
-    let place = steps.find_map(|step| Some(messages::selected(step)?.place));
-    let finding = Finding::on_cluster(&UNPROMISED_REACH, from, message);
-    let finding = finding.at(place, "through this range");
-    let help = match refused {
-        Some(_) => format!(
-            "run `clustermesh render` and apply what it writes, or {}",
-            acceptance(&leak.refusals)
-        ),
-        None => format!("remove the Peers of `{to}` from `{from}`, or link the two in a mesh"),
-    };
-    at_policies(finding, &leak.refusals).help(help)
 }
 
 /// Reports pod CIDRs to which the Kilo of their cluster carries nothing from others.

@@ -157,39 +157,39 @@ fn what_is_about_nothing_fails() {
 - { from: { cluster: east }, to: { cluster: east }, expect: Deny }
 - { from: { cluster: west }, to: { cluster: north }, class: Service, expect: Deny }
 "), @"
-    it fails: 0 of 0 pairs break it
-      expectation: unknown cluster `eats`, or it has no snapshot
-        expectations.yaml#/spec/0/from/cluster 
-        help: did you mean `east`?
-    it fails: 0 of 0 pairs break it
-      expectation: `from` selects nothing: no matching pod in east
-        expectations.yaml#/spec/1/from selects nothing
-        help: correct the selection: an expectation that matches nothing checks nothing
-    it fails: 0 of 2 pairs break it
-      expectation: nothing selected has an address in 10.9.9.9
-        expectations.yaml#/spec/2/to/addresses/0 matches no selected node
-        help: correct the selection: an expectation that matches nothing checks nothing
-    it fails: 0 of 0 pairs break it
-      expectation: `to` selects nothing in 10.3.1.0/24, which belongs to a pod on north/o1
-        expectations.yaml#/spec/3/to/addresses/0 matches no selected node
-        help: correct the selection: an expectation that matches nothing checks nothing
-    it fails: 0 of 0 pairs break it
-      expectation: `to` selects nothing in 10.2.99.0/24, which belongs to west
-        expectations.yaml#/spec/4/to/addresses/0 matches no selected node
-        help: correct the selection: an expectation that matches nothing checks nothing
-    it fails: 0 of 0 pairs break it
-      expectation: `from` selects nothing in 10.11.0.1, which belongs to a service of east
-        expectations.yaml#/spec/5/from/addresses/0 matches no selected node
-        help: correct the selection: an expectation that matches nothing checks nothing
-    it fails: 0 of 0 pairs break it
-      expectation: both sides are in east
-        expectations.yaml#/spec/6 both sides in one cluster
-        help: choose two clusters: clustermesh does not check traffic within a cluster
-    it fails: 0 of 0 pairs break it
-      expectation: `to` selects nothing: no matching service in north
-        expectations.yaml#/spec/7/to selects nothing
-        help: correct the selection: an expectation that matches nothing checks nothing
-    ");
+it fails: 0 of 0 pairs break it
+  expectation: no mesh has a cluster `eats`
+    expectations.yaml#/spec/0/from/cluster 
+    help: did you mean `east`?
+it fails: 0 of 0 pairs break it
+  expectation: `from` selects nothing: no matching pod in east
+    expectations.yaml#/spec/1/from selects nothing
+    help: correct the selection: an expectation that matches nothing checks nothing
+it fails: 0 of 2 pairs break it
+  expectation: nothing selected has an address in 10.9.9.9
+    expectations.yaml#/spec/2/to/addresses/0 matches no selected node
+    help: correct the selection: an expectation that matches nothing checks nothing
+it fails: 0 of 0 pairs break it
+  expectation: `to` selects nothing in 10.3.1.0/24, which belongs to a pod on north/o1
+    expectations.yaml#/spec/3/to/addresses/0 matches no selected node
+    help: correct the selection: an expectation that matches nothing checks nothing
+it fails: 0 of 0 pairs break it
+  expectation: `to` selects nothing in 10.2.99.0/24, which belongs to west
+    expectations.yaml#/spec/4/to/addresses/0 matches no selected node
+    help: correct the selection: an expectation that matches nothing checks nothing
+it fails: 0 of 0 pairs break it
+  expectation: `from` selects nothing in 10.11.0.1, which belongs to a service of east
+    expectations.yaml#/spec/5/from/addresses/0 matches no selected node
+    help: correct the selection: an expectation that matches nothing checks nothing
+it fails: 0 of 0 pairs break it
+  expectation: both sides are in east
+    expectations.yaml#/spec/6 both sides in one cluster
+    help: choose two clusters: clustermesh does not check traffic within a cluster
+it fails: 0 of 0 pairs break it
+  expectation: `to` selects nothing: no matching service in north
+    expectations.yaml#/spec/7/to selects nothing
+    help: correct the selection: an expectation that matches nothing checks nothing
+");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::diagnostic::{Finding, Mistakes, Quoted, Severity, escaped};
 use crate::document::nearest;
 use crate::expectations::{Expectation, Expected, SelectedClusters, Selection};
 use crate::mesh::Mesh;
+use crate::name::ClusterName;
 use crate::net::prefixes::Span;
 use crate::packet::Step;
 use crate::packet::messages::{called, unprovided, verdict, whose};
@@ -27,8 +28,7 @@ pub fn name(expectation: &Expectation) -> String {
 /// Returns what is wrong with an expectation, each at its own place and at those that are
 /// responsible; nothing where it holds.
 pub fn findings(fabric: &Fabric, meshes: &[Mesh], check: &Check) -> Vec<Finding> {
-    let unmatched =
-        check.unmatched.iter().map(|unmatched| empty(fabric, check.expectation, *unmatched));
+    let unmatched = check.unmatched.iter().map(|it| empty(fabric, meshes, check.expectation, *it));
     let lost = check.survival.iter().flat_map(|it| losses(fabric, check, it));
     let failure = check.counterexample.as_ref();
     let failure = failure.map(|it| {
@@ -184,7 +184,12 @@ fn passed(trace: &Trace) -> Vec<(Place, &'static str)> {
         .collect()
 }
 
-fn empty(fabric: &Fabric, expectation: &Expectation, unmatched: MatchesNothing) -> Finding {
+fn empty(
+    fabric: &Fabric,
+    meshes: &[Mesh],
+    expectation: &Expectation,
+    unmatched: MatchesNothing,
+) -> Finding {
     let name = name(expectation);
     match unmatched {
         MatchesNothing::Cluster { side, index } => {
@@ -193,10 +198,16 @@ fn empty(fabric: &Fabric, expectation: &Expectation, unmatched: MatchesNothing) 
             let Some((wanted, place)) = clusters.nth(index) else {
                 return Finding::new(&rule::EMPTY_EXPECTATION, name);
             };
-            let problem =
-                format!("unknown cluster {}, or it has no snapshot", Quoted(wanted.as_str()));
-            let known = fabric.sites.iter().map(|it| it.cluster.as_str());
-            no_cluster(format!("{name}: {problem}"), (wanted.as_str(), place), known)
+            let mut known = meshes.iter().flat_map(Mesh::all_entries).map(|it| &it.name);
+            if known.clone().any(|it| it == wanted) {
+                let why = match wanted.is_external() {
+                    true => "a mistake in a mesh leaves open what its Peers are",
+                    false => "it has no snapshot",
+                };
+                let problem = format!("{} was not checked: {why}", Quoted(wanted.as_str()));
+                return not_selected(&name, problem, (wanted.as_str(), place));
+            }
+            no_cluster(&name, (wanted.as_str(), place), known.by_ref().map(ClusterName::as_str))
         }
         MatchesNothing::Addresses { side, index } => {
             no_address(fabric, &name, (side, side.selection(expectation)), index)
@@ -233,21 +244,25 @@ pub fn find_unknown(expectations: &[Expectation], known: &BTreeSet<&str>, found:
         let members = named.flat_map(|it| &it.members);
         for (wanted, place) in members.filter(|it| !known.contains(it.0.as_str())) {
             found.push_with(&rule::EMPTY_EXPECTATION, || {
-                let name = name(expectation);
-                let message = format!("{name}: no mesh has a cluster {}", Quoted(wanted.as_str()));
-                no_cluster(message, (wanted.as_str(), place), known.iter().copied())
+                no_cluster(&name(expectation), (wanted.as_str(), place), known.iter().copied())
             });
         }
     }
 }
 
+/// Reports that a side of an expectation, given with its name, selects nothing of a cluster.
+fn not_selected(name: &str, problem: String, (wanted, place): (&str, &Place)) -> Finding {
+    let finding = Finding::new(&rule::EMPTY_EXPECTATION, format!("{name}: {problem}"));
+    finding.at(Some(place.clone()), "").of_name(wanted).with_alike(problem, None)
+}
+
 fn no_cluster<'k>(
-    message: String,
+    name: &str,
     (wanted, place): (&str, &Place),
     known: impl Iterator<Item = &'k str>,
 ) -> Finding {
-    let finding = Finding::new(&rule::EMPTY_EXPECTATION, message);
-    let finding = finding.at(Some(place.clone()), "").of_name(wanted);
+    let problem = format!("no mesh has a cluster {}", Quoted(wanted));
+    let finding = not_selected(name, problem, (wanted, place));
     match nearest(wanted, known) {
         Some(meant) => finding.meant(meant),
         None => finding,

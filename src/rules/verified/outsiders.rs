@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::failed;
+use super::{InputGaps, failed};
 use crate::agent::fabric::{Fabric, Site, SiteId};
 use crate::agent::model::{Model, RangeHolder, Tunnel, TunnelClaim};
 use crate::agent::peers::{ClusterPeer, PeerId};
 use crate::diagnostic::FindingCause;
-use crate::fleet::MissingSnapshot;
+use crate::name::ClusterName;
 use crate::net::prefixes::Span;
 use crate::packet::Ending;
 use crate::proof::rule::OUTSIDE_PEER;
@@ -43,7 +43,7 @@ pub(super) fn unknown_keys<'f>(
 pub(super) fn outsiders(
     fabric: &Fabric,
     verification: &Verification,
-    missing: &[MissingSnapshot],
+    gaps: InputGaps,
 ) -> Vec<Finding> {
     let causes = unknown_keys(fabric, verification);
     let mut groups: BTreeMap<(SiteId, &str, Option<&FindingCause>), Vec<&ClusterPeer>> =
@@ -51,7 +51,13 @@ pub(super) fn outsiders(
     for &Outsider { site, peer } in &verification.outsiders {
         let peer = &fabric.site(site).model.peers[peer];
         let claimed = peer.applied.claims.source.as_ref();
-        if missing.iter().any(|it| Some(&it.cluster) == claimed) {
+        // Without a plan, the keys of external peers are unknown, too.
+        let is_unknown = |it: &ClusterName| {
+            let mut missing = gaps.missing.iter();
+            missing.any(|missing| missing.cluster == *it)
+                || it.is_external() && gaps.planned.is_none()
+        };
+        if claimed.is_some_and(is_unknown) {
             continue;
         }
         let name = peer.applied.name.as_str();

@@ -14,13 +14,10 @@ use crate::mesh::State;
 use crate::name::ClusterName;
 use crate::plan::{Plan, TargetReason, Withheld};
 use crate::proof::rule::UNPROVED_NODES;
-use crate::rules::kilo::{MIXED_GRANULARITY, UNCERTAIN_LEADER};
-use crate::rules::membership::rule_of;
 use crate::rules::nodes::contradicted;
-use crate::rules::snapshots::STALE_NODE;
-use crate::rules::{Finding, Rule, bare, excluded, membership, plan};
+use crate::rules::{Finding, bare, excluded, membership, plan};
 use crate::snapshot::Node;
-use crate::text::{count, first};
+use crate::text::{NAMED, and_more, count, first};
 use crate::wireguard::PublicKey;
 
 /// The number of nodes with the same reason that are named.
@@ -109,7 +106,14 @@ impl UnprovedNodes<'_> {
             1 => "its only node".to_owned(),
             of => format!("{} of {}", nodes.len(), count(of, "node")),
         };
-        let message = format!("{of_nodes} {verb} {what}: {}", reasons(nodes));
+        let is_left_out =
+            |it: &UnprovedNode| matches!(it.why, Unproved::Excluded(_) | Unproved::Withheld(_));
+        // An older tree may still have their Peers, and these are proved.
+        let message = if nodes.iter().all(is_left_out) {
+            format!("`render` leaves out {of_nodes}: {}", reasons(nodes))
+        } else {
+            format!("{of_nodes} {verb} {what}: {}", reasons(nodes))
+        };
         let mut finding = Finding::on_cluster(&UNPROVED_NODES, &member.entry.name, message)
             .with_alike(format!("nodes are {what}"), None)
             .with_cause(contradicted(member, |it| matches!(it, Contradicted::Granularity(_))));
@@ -210,28 +214,17 @@ impl UnprovedNodes<'_> {
     }
 }
 
-/// Names the nodes with the reasons: that of a single one in full, those of several by their rules.
+/// Names the nodes with the reasons: those with the same reason together.
 fn reasons(nodes: &[UnprovedNode]) -> String {
-    if let [UnprovedNode { node, why, .. }] = nodes
-        && let Unproved::Excluded(reason) | Unproved::NotCounted(reason) = why
-    {
-        return format!("{} ({})", bare(&node.name), excluded(reason));
+    let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for node in nodes {
+        by_reason.entry(node.reason()).or_default().push(bare(&node.node.name));
     }
-    let mut by_rule: BTreeMap<&Rule, Vec<String>> = BTreeMap::new();
-    for UnprovedNode { node, why, .. } in nodes {
-        let rule = match why {
-            Unproved::NotCounted(ExcludedReason::NotReady(Unready::Stale)) => &STALE_NODE,
-            Unproved::Excluded(reason) | Unproved::NotCounted(reason) => rule_of(reason),
-            Unproved::Withheld(withheld) => plan::rule_of(withheld),
-            Unproved::UncertainLeader => &UNCERTAIN_LEADER,
-            Unproved::OtherGranularity => &MIXED_GRANULARITY,
-        };
-        by_rule.entry(rule).or_default().push(bare(&node.name));
-    }
-    let groups = by_rule
-        .into_iter()
-        .map(|(rule, names)| format!("{} ({})", first(SHOWN, names), rule.name()));
-    groups.collect::<Vec<_>>().join(", ")
+    let shown = by_reason.iter().take(NAMED);
+    let groups: Vec<String> =
+        shown.map(|(reason, names)| format!("{} ({reason})", first(SHOWN, names))).collect();
+    let more = by_reason.values().skip(NAMED).map(Vec::len).sum();
+    groups.join(", ") + &and_more(more, "node")
 }
 
 fn of_member<'f>(

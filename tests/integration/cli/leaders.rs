@@ -33,7 +33,7 @@ fn two_nodes_with_a_wireguard_address_make_their_location_uncertain() {
     assert_eq!(verified.code, 0, "{}", verified.stdout);
     assert_contains(
         &verified.stdout,
-        "2 of 3 nodes are not part of this proof: vm1, vm2 (uncertain-leader)",
+        "2 of 3 nodes are not part of this proof: vm1, vm2 (the leader of its location is uncertain)",
     );
     assert_contains(
         &folder.run(&["trace", "lab/lab-1", "east/vm1"]).stdout,
@@ -55,7 +55,7 @@ fn a_leader_that_may_have_fallen_silent_is_not_proved() {
     let verified = folder.run(&["verify", "--output", "concise"]).stdout;
     assert_contains(
         &verified,
-        "2 of 5 nodes are not part of this proof: e1, e2 (uncertain-leader)",
+        "2 of 5 nodes are not part of this proof: e1, e2 (the leader of its location is uncertain)",
     );
     assert_contains(&verified, "warning[ambiguous] gcp: ");
 }

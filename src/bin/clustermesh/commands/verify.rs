@@ -158,6 +158,7 @@ impl<'e> Proof<'e> {
         let of_denied =
             of_denied.flat_map(|it| messages::denied::findings(fabric, it, today, &verification));
         findings.extend(of_denied);
+        gaps.explain_unchecked(asked.meshes, &mut findings);
         Self { verification, checks, findings }
     }
 }

@@ -122,7 +122,7 @@ fn an_election_makes_no_path_to_services_fail() {
     let run = folder.run(&["verify", "--output", "concise"]);
     assert_eq!(run.code, 0, "{}", run.stdout);
     assert_contains(&run.stdout, "warning[ambiguous] west: 10.42.1.0 → 10.91.0.0 (west → east): ");
-    assert_contains(&run.stdout, "n1, n2, n3 (uncertain-leader)");
+    assert_contains(&run.stdout, "n1, n2, n3 (the leader of its location is uncertain)");
 }
 
 /// A range of one address behind a node captures an endpoint like an address of its own.

@@ -287,7 +287,7 @@ fn a_denial_with_a_typo_does_not_hold() {
     [
         (
             "empty-expectation",
-            "expectation: unknown cluster `wets`, or it has no snapshot",
+            "expectation: no mesh has a cluster `wets`",
         ),
         (
             "empty-expectation",

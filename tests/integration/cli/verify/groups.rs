@@ -181,7 +181,7 @@ fn a_member_without_a_snapshot_is_not_reached() {
     expect(&folder, &spec("Reach"));
     let run = folder.run(&["verify"]);
     assert_eq!(run.code, 1, "{}", run.stdout);
-    assert_contains(&run.stdout, "unknown cluster `south`, or it has no snapshot");
+    assert_contains(&run.stdout, "`south` was not checked: it has no snapshot");
 }
 
 #[test]

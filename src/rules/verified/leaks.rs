@@ -1,0 +1,90 @@
+//! Words for packets that arrive although no mesh declares their paths.
+
+use std::collections::BTreeMap;
+
+use super::cluster;
+use crate::agent::fabric::{Fabric, SiteId};
+use crate::mesh::{acceptance, at_policies, refusing};
+use crate::packet::messages;
+use crate::proof::rule::UNPROMISED_REACH;
+use crate::proof::verify::{Leak, LeakedRange};
+use crate::rules::Finding;
+use crate::text::{NAMED, count, listed};
+
+/// Reports leaks: ranges between two linked clusters together, and each packet between clusters that are not linked.
+pub(super) fn leaks(fabric: &Fabric, leaks: &[Leak]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut of_pairs: BTreeMap<[SiteId; 2], Vec<(&Leak, LeakedRange)>> = BTreeMap::new();
+    for leak in leaks {
+        let packet = &leak.trace.packet;
+        match leak.range {
+            Some(range) => {
+                let pair = [packet.from.site, packet.to.site()];
+                of_pairs.entry(pair).or_default().push((leak, range));
+            }
+            None => findings.push(unlinked(fabric, leak)),
+        }
+    }
+    let of_pairs = of_pairs.into_iter();
+    findings.extend(of_pairs.map(|(pair, leaked)| undeclared(fabric, pair, &leaked)));
+    findings
+}
+
+/// Reports the ranges that one cluster routes to another one, which does not declare them.
+fn undeclared(fabric: &Fabric, pair: [SiteId; 2], leaked: &[(&Leak, LeakedRange)]) -> Finding {
+    let [from, to] = pair.map(|it| cluster(fabric, it));
+    let further: u64 = leaked.iter().map(|(_, it)| it.others).sum();
+    let named = listed(leaked.iter().map(|(_, it)| it.range));
+    let is_one = leaked.len() == 1 && further == 0;
+    let and_further = match further {
+        0 => String::new(),
+        further => format!(" and {}", count(further, "other range")),
+    };
+    let (verb, them) = if is_one { ("is", "it") } else { ("are", "them") };
+    let reached = leaked.first().map(|(leak, _)| leak.trace.packet.destination.to_string());
+    let message = format!(
+        "{named}{and_further} {verb} routed from {from} to {to}, which does not declare {them}: {} is reachable",
+        reached.unwrap_or_default()
+    );
+    let is_rendered = leaked.iter().all(|(_, it)| {
+        let model = &fabric.site(it.site).model;
+        it.claim.peer().is_some_and(|peer| model.peers[peer].applied.claims.is_rendered)
+    });
+    let remedy = match (is_rendered, is_one) {
+        (true, _) => "run `clustermesh diff` to see what `clustermesh render` removes",
+        (false, true) => "remove the range from the Peer",
+        (false, false) => "remove the ranges from the Peers",
+    };
+    let places = leaked.iter().filter_map(|(_, it)| fabric.site(it.site).model.place(it.claim));
+    Finding::on_cluster(&UNPROMISED_REACH, from, message)
+        .at_each(places.take(NAMED).map(|it| (it, "through this range")))
+        .help(format!(
+            "if `{to}` has these addresses, declare {them} in the mesh; otherwise {remedy}"
+        ))
+}
+
+/// Reports a packet between clusters that exchange no Peers.
+fn unlinked(fabric: &Fabric, leak: &Leak) -> Finding {
+    let packet = &leak.trace.packet;
+    let from = cluster(fabric, packet.from.site);
+    let to = cluster(fabric, packet.to.site());
+    let refused = refusing(&leak.refusals);
+    let message = format!(
+        "{} of {from} reaches {} of {to} although {}",
+        packet.source,
+        packet.destination,
+        refused.as_deref().unwrap_or("no mesh links the two clusters")
+    );
+    let mut steps = leak.trace.there.steps.iter();
+    let place = steps.find_map(|step| Some(messages::selected(step)?.place));
+    let finding = Finding::on_cluster(&UNPROMISED_REACH, from, message);
+    let finding = finding.at(place, "through this range");
+    let help = match refused {
+        Some(_) => format!(
+            "run `clustermesh render` and apply what it writes, or {}",
+            acceptance(&leak.refusals)
+        ),
+        None => format!("remove the Peers of `{to}` from `{from}`, or link the two in a mesh"),
+    };
+    at_policies(finding, &leak.refusals).help(help)
+}
