@@ -88,6 +88,19 @@ impl Cidr {
         self.holds(address).then_some(address)
     }
 
+    /// Returns the number of leading bits that its first address and another one have in common.
+    pub fn common_bits(self, other: IpAddr) -> u32 {
+        match (self.first(), other) {
+            (IpAddr::V4(one), IpAddr::V4(other)) => {
+                (one.to_bits() ^ other.to_bits()).leading_zeros()
+            }
+            (IpAddr::V6(one), IpAddr::V6(other)) => {
+                (one.to_bits() ^ other.to_bits()).leading_zeros()
+            }
+            _ => 0,
+        }
+    }
+
     /// Returns the number of leading bits that all its addresses share.
     pub fn prefix_length(self) -> u8 {
         self.0.prefix_len()

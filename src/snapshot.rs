@@ -136,7 +136,7 @@ pub enum SnapshotError {
     #[error("not a snapshot, but nodes as `kubectl get nodes` prints them")]
     NodeList,
     /// Another cluster's file.
-    #[error("it contains cluster {}, but the file is named after `{expected}`", Quoted(.found))]
+    #[error("this is the snapshot of {}, but the file is named after `{expected}`", Quoted(.found))]
     Cluster {
         /// The cluster in the file.
         found: String,

@@ -232,17 +232,9 @@ pub(super) fn contradictions(cluster: &Cluster) -> Vec<Contradiction> {
     let entry = cluster.entry;
     let selected: Vec<&ClusterNode> =
         cluster.nodes.iter().filter(|it| entry.selector.matches(&it.node.labels)).collect();
-    let place = &entry.place;
-    let (pods, wireguard) = match &entry.networks {
-        Networks::Typed { .. } => (place.key("podCIDRs"), place.key("wireguardCIDR")),
-        Networks::Flat { .. } => {
-            let allowed = place.key("allowedNetworks");
-            (allowed.clone(), allowed)
-        }
-    };
-    let mut found = vec![pod_ranges(&selected, pods)];
+    let mut found = vec![pod_ranges(cluster, &selected)];
     if entry.advertise.wireguard != WireguardAddresses::None {
-        found.push(wireguard_range(&selected, wireguard));
+        found.push(wireguard_range(cluster, &selected));
     }
     found.push(granularity(cluster));
     found.push(topology_label(cluster));
@@ -250,22 +242,47 @@ pub(super) fn contradictions(cluster: &Cluster) -> Vec<Contradiction> {
     found.into_iter().flatten().collect()
 }
 
-fn pod_ranges(nodes: &[&ClusterNode], place: Place) -> Option<Contradiction> {
-    let is_outside = |it: &&&ClusterNode| {
-        matches!(it.checked.pods, Err(ExcludedReason::PodCidrOutOfRange { .. }))
-    };
-    let outside = nodes.iter().filter(is_outside).count();
-    contradiction(Contradicted::PodRanges, place, outside, nodes.len())
+fn pod_ranges(cluster: &Cluster, nodes: &[&ClusterNode]) -> Option<Contradiction> {
+    let outside = nodes.iter().filter_map(|it| match &it.checked.pods {
+        Err(ExcludedReason::PodCidrOutOfRange { cidr }) => Some(cidr.first()),
+        _ => None,
+    });
+    let outside: Vec<IpAddr> = outside.collect();
+    let place = range_without_nodes(cluster, *outside.first()?, "podCIDRs");
+    contradiction(Contradicted::PodRanges, place, outside.len(), nodes.len())
 }
 
 /// Only leaders have a `WireGuard` address, so only those are counted that have.
-fn wireguard_range(nodes: &[&ClusterNode], place: Place) -> Option<Contradiction> {
+fn wireguard_range(cluster: &Cluster, nodes: &[&ClusterNode]) -> Option<Contradiction> {
     let having = nodes.iter().filter(|it| it.kilo.has_wireguard_ip()).count();
-    let is_outside = |it: &&&ClusterNode| {
-        matches!(it.checked.wireguard, Err(ExcludedReason::WireguardIpOutOfRange { .. }))
+    let outside = nodes.iter().filter_map(|it| match &it.checked.wireguard {
+        Err(ExcludedReason::WireguardIpOutOfRange { address }) => Some(*address),
+        _ => None,
+    });
+    let outside: Vec<IpAddr> = outside.collect();
+    let place = range_without_nodes(cluster, *outside.first()?, "wireguardCIDR");
+    contradiction(Contradicted::WireguardRange, place, outside.len(), having)
+}
+
+/// Returns the place of the declared range that is most like an address outside of all ranges, among those in which no node
+/// has an address: the one that was mistyped, if any was. Of typed ranges, it is among those of the field.
+fn range_without_nodes(cluster: &Cluster, outside: IpAddr, field: &str) -> Place {
+    let entry = cluster.entry;
+    let (field, ranges) = match &entry.networks {
+        Networks::Typed { pods, .. } => (field, pods.as_slice()),
+        Networks::Flat { allowed } => ("allowedNetworks", allowed.as_slice()),
     };
-    let outside = nodes.iter().filter(is_outside).count();
-    contradiction(Contradicted::WireguardRange, place, outside, having)
+    let field = entry.place.key(field);
+    let of_node = |it: &ClusterNode| {
+        let addresses = it.kilo.internal_address().into_iter();
+        let addresses = addresses.chain(it.kilo.wireguard_ip().map(|it| it.address));
+        addresses.chain(it.kilo.pods().map(Cidr::first)).collect::<Vec<IpAddr>>()
+    };
+    let used: Vec<IpAddr> = cluster.nodes.iter().flat_map(of_node).collect();
+    let unused = ranges.iter().filter(|range| !used.iter().any(|it| range.cidr.holds(*it)));
+    let in_field = unused.filter(|it| it.place.pointer.is_within(&field.pointer));
+    let nearest = in_field.max_by_key(|it| it.cidr.common_bits(outside));
+    nearest.map_or(field, |it| it.place.clone())
 }
 
 /// A node that reports nothing contradicts nothing: Kilo 0.7 does not know `cross`.

@@ -60,7 +60,8 @@ impl Networks {
         let (outside_of, help) = match self {
             Self::Typed { services: Some(range), .. } => (
                 format!("`serviceCIDR` ({})", range.cidr),
-                "write the cluster IP that `kubectl get service` prints".to_owned(),
+                "write the cluster IP that `kubectl get service` prints, or correct `serviceCIDR`"
+                    .to_owned(),
             ),
             Self::Typed { .. } => (
                 "all ranges of the cluster".to_owned(),

@@ -137,9 +137,12 @@ pub(super) fn remedy(one: &Range, other: &Range) -> String {
         } else if fields.iter().any(|it| it == "serviceCIDR") {
             "correct the range that is wrong or too wide, or remove `serviceCIDR` if other clusters need \
              not reach these Services"
-        } else if fields.iter().any(|it| it == "podCIDRs") {
+        } else if fields.iter().all(|it| it == "podCIDRs") {
             "correct the range that is wrong or too wide; clusters whose nodes really use the same pod CIDR cannot be \
              joined: create one of them again with another `--cluster-cidr`"
+        } else if fields.iter().any(|it| it == "podCIDRs") {
+            "correct the range that is wrong or too wide: other uses of these addresses do not go together with pods that \
+             have them"
         } else if fields.iter().all(|it| it == "additionalCIDRs") {
             "remove the range from `additionalCIDRs` of both clusters, or of the one that does not \
              have it"

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Finding, Rule};
 use crate::diagnostic::FindingCause;
+use crate::place::Place;
 
 /// The common part of a consequence and its cause.
 #[derive(Clone, Copy)]
@@ -15,6 +16,8 @@ pub(super) enum Common {
     Cluster,
     /// The file of their first places.
     File,
+    /// The first place of the cause, at which the consequence is, too.
+    Place,
     /// The name that the consequence is about, which is the name or the cluster that the cause is about.
     Name,
 }
@@ -38,6 +41,7 @@ enum CommonPart {
     Run,
     Cluster(String),
     File(Arc<str>),
+    Place(Place),
     Name(String),
 }
 
@@ -70,7 +74,13 @@ impl<'f> PossibleCauses<'f> {
         consequence: &Finding,
         &(_, rule, common): &ConsequenceRow,
     ) -> Option<FindingCause> {
-        let part = part(consequence, common)?;
+        let of_places = consequence.labels.iter().map(|it| CommonPart::Place(it.place.clone()));
+        let mut of_consequence: Vec<CommonPart> = match common {
+            Common::Place => of_places.collect(),
+            _ => part(consequence, common).into_iter().collect(),
+        };
+        of_consequence.retain(|it| self.by_part.contains_key(&(rule.name(), it.clone())));
+        let part = of_consequence.into_iter().next()?;
         let cause = self.by_part.get(&(rule.name(), part.clone()))?.as_cause();
         // Of several with one subject, a consequence is listed below the first.
         let first = self.by_subject.get(&cause)?;
@@ -98,13 +108,14 @@ fn part(consequence: &Finding, common: Common) -> Option<CommonPart> {
         Common::Run => CommonPart::Run,
         Common::Cluster => CommonPart::Cluster(consequence.cluster.clone()?),
         Common::File => CommonPart::File(Arc::clone(&consequence.labels.first()?.place.source)),
+        Common::Place => CommonPart::Place(consequence.labels.first()?.place.clone()),
         Common::Name => CommonPart::Name(consequence.named.clone()?.into()),
     })
 }
 
 /// Returns all parts of a cause. A name may be that of its cluster.
 fn parts(cause: &Finding) -> impl Iterator<Item = CommonPart> {
-    let all = [Common::Run, Common::Cluster, Common::File, Common::Name];
+    let all = [Common::Run, Common::Cluster, Common::File, Common::Place, Common::Name];
     let parts = all.into_iter().filter_map(|it| part(cause, it));
     parts.chain(cause.cluster.clone().map(CommonPart::Name))
 }

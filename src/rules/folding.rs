@@ -6,15 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::clusters::INVALID_KUBECONFIG;
 use super::command::command_name;
 use super::consequences::{Common, ConsequenceRow};
-use super::endpoints::{LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT};
+use super::endpoints::{FEWER_ANCHORS, LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT};
 use super::gitops::UNREADABLE_MANIFEST;
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
 use super::ranges::{UNACCEPTED_RANGE, UNDONE_SELECTOR, UNROUTABLE_RANGE};
 use super::rendered::LOST_SOURCE;
 use super::services::UNCARRIED_SERVICE;
-use super::{Finding, bare, consequences, rendered};
+use super::{Finding, Rule, bare, consequences, rendered};
 use crate::diagnostic::mistake::{
-    DUPLICATE_SNAPSHOT, MISSING_SNAPSHOT, UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
+    CONTRADICTING_FIELDS, DUPLICATE_SNAPSHOT, MISSING_SNAPSHOT, OVERLAPPING_RANGES,
+    UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
 };
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
 use crate::place::Place;
@@ -24,6 +25,10 @@ use crate::text::{NAMED, count, listed};
 /// The number of nodes with the same problem that still have a finding each.
 const APART: usize = 2;
 
+/// The rules of which findings that differ only in their places are one finding.
+static AT_ALL_PLACES: [&Rule; 4] =
+    [&UNKNOWN_CLUSTER, &UNREADABLE_MANIFEST, &CONTRADICTING_FIELDS, &EMPTY_EXPECTATION];
+
 /// The largest number of places of one finding.
 const AT_PLACES: usize = 8;
 
@@ -31,7 +36,9 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 15] = [
+static CONSEQUENCES: [ConsequenceRow; 17] = [
+    (&OVERLAPPING_RANGES, &CONTRADICTED, Common::Place),
+    (&FEWER_ANCHORS, &CONTRADICTED, Common::Cluster),
     (&NODE_NOT_SELECTED, &CONTRADICTED, Common::Cluster),
     (&SILENT_CLUSTER, &CONTRADICTED, Common::Cluster),
     (&UNDONE_SELECTOR, &CONTRADICTED, Common::Cluster),
@@ -135,9 +142,15 @@ fn with_one_kubeconfig(findings: Vec<Finding>) -> Vec<Finding> {
 /// Puts findings of some rules that differ only in their places together, unless there are many.
 fn at_all_places(findings: Vec<Finding>) -> Vec<Finding> {
     let of = |it: &Finding| {
-        let is_meant = [&UNKNOWN_CLUSTER, &UNREADABLE_MANIFEST].contains(&it.rule);
-        let (cluster, message) = (it.cluster.clone(), it.message.to_string());
-        is_meant.then_some((it.rule.name(), cluster, message, it.help.clone()))
+        let is_meant = AT_ALL_PLACES.contains(&it.rule) && it.node.is_none();
+        let kind = (
+            it.rule.name(),
+            it.severity,
+            it.cluster.clone(),
+            it.what().to_owned(),
+            it.help.clone(),
+        );
+        is_meant.then_some(kind)
     };
     let mut counts: BTreeMap<_, usize> = BTreeMap::new();
     for kind in findings.iter().filter_map(of) {
@@ -150,6 +163,11 @@ fn at_all_places(findings: Vec<Finding>) -> Vec<Finding> {
         let earlier = kind.as_ref().and_then(|it| apart.get_mut(*first.get(it)?));
         if let Some(earlier) = earlier {
             earlier.labels.extend(finding.labels);
+            if earlier.rule == &EMPTY_EXPECTATION {
+                let of_all = kind.as_ref().and_then(|it| counts.get(it)).copied();
+                let counted = count(of_all.unwrap_or_default(), "expectation");
+                earlier.message = format!("{counted}: {}", earlier.what()).into();
+            }
         } else {
             first.extend(kind.map(|it| (it, apart.len())));
             apart.push(finding);

@@ -67,7 +67,6 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
         findings.extend(subnet::finding(&inspected));
         findings.extend(family::of_nodes(fleet, &inspected));
         findings.extend(family::of_partners(fleet, &inspected));
-        findings.extend(mtu::finding(fleet, member));
         findings.extend(pod_addresses::finding(&member.cluster));
         findings.extend(occupied_port::finding(&inspected));
         findings.extend(location::findings(&inspected));
@@ -77,6 +76,7 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
         let memberships = fleet.memberships(&member.entry.name);
         findings.extend(memberships.flat_map(keepalive::findings));
     }
+    findings.extend(mtu::findings(fleet));
     super::once(findings)
 }
 

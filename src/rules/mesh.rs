@@ -149,13 +149,16 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
         }
         _ => message,
     };
-    let message = format!("not a snapshot: {}", escaped(&message, 400));
+    let message = match error {
+        SnapshotError::Json(json) if json.is_eof() => "the snapshot ends too early".to_owned(),
+        SnapshotError::Cluster { .. } => escaped(&message, 400),
+        _ => format!("not a snapshot: {}", escaped(&message, 400)),
+    };
     let source = Arc::clone(&place.source);
     Finding::on_cluster(&INVALID_SNAPSHOT, cluster, message)
         .at(place, "")
         .help(format!(
-            "restore it with `git checkout HEAD -- {}`, or take a new one with `clustermesh snapshot {cluster} --accept {cluster}`, \
-             which is not compared with the old one",
+            "restore it with `git checkout HEAD -- {}`, or take a new one with `clustermesh snapshot {cluster} --accept {cluster}`",
             shell_word(&source)
         ))
         .quoting(Quotes::FileExceptHelp)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::consequences::{Common, ConsequenceRow};
 use super::endpoints::LOOPING_ENDPOINT;
 use super::identity::{DUPLICATE_KEY, INVALID_NODE_NAME, KEY_OF_TARGET_NODE};
+use super::kilo::UNCERTAIN_LEADER;
 use super::nodes::{CONTRADICTED, CUT_OFF, SILENT_CLUSTER, contradicted_label};
 use super::plan::within;
 use super::ranges::UNACCEPTED_RANGE;
@@ -48,11 +49,12 @@ rules! {
 
 /// The causes of findings about changes, of links and of names. They stand here because losses need them before all
 /// findings are folded.
-pub(super) static CONSEQUENCES: [ConsequenceRow; 18] = [
+pub(super) static CONSEQUENCES: [ConsequenceRow; 19] = [
     (&SHRUNK_SOURCE, &CONTRADICTED, Common::Cluster),
     (&SHRUNK_SOURCE, &LOOPING_ENDPOINT, Common::Cluster),
     (&SHRUNK_SOURCE, &UNACCEPTED_RANGE, Common::Cluster),
     (&MOVED_ANCHOR, &CONTRADICTED, Common::Cluster),
+    (&MOVED_ANCHOR, &UNCERTAIN_LEADER, Common::Cluster),
     (&MOVED_ANCHOR, &STALE_NODE, Common::Cluster),
     (&MOVED_ANCHOR, &INVALID_NODE_NAME, Common::Cluster),
     (&RENAMED_PEER, &RENAMED_MESH, Common::Run),

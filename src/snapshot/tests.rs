@@ -56,7 +56,7 @@ fn says_what_is_wrong() {
     insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a"}},{{"name":"a"}}]}}"#)), @"duplicate node name `a`");
     insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","labels":{{"x":"1","x":"2"}}}}]}}"#)), @"duplicate key `x` at line 1 column 125");
     insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","podCidrs":[]}}]}}"#)), @"unknown field `podCidrs`, expected one of `addresses`, `annotations`, `carriedOver`, `labels`, `lostLead`, `name`, `plugin`, `podCIDRs`, `stale`, `uid` at line 1 column 109");
-    insta::assert_snapshot!(error(&header.replace("east", "west").replacen('"', "{\"nodes\":[],\"", 1).replace("Snapshot\"", "Snapshot\"}")), @"it contains cluster `west`, but the file is named after `east`");
+    insta::assert_snapshot!(error(&header.replace("east", "west").replacen('"', "{\"nodes\":[],\"", 1).replace("Snapshot\"", "Snapshot\"}")), @"this is the snapshot of `west`, but the file is named after `east`");
     insta::assert_snapshot!(error(r#"["kilo-clustermesh.io/v1","east","NodeSnapshot",[]]"#), @"invalid type: sequence, expected an object at line 1 column 0");
     assert!(read("{").unwrap_err().is_syntax());
 }

@@ -36,39 +36,39 @@ fn names_clusters_and_addresses_are_checked() {
   - { name: web, namespace: shop, cluster: b, clusterIPs: [10.102.0.1, 10.103.0.1], ports: [{ port: 80 }], in: [a] }
 "
         ), @"
-    error[invalid-value]: `kube-system` is a namespace of Kubernetes
-      10:67 | kube-system
-      help: accept Services of other clusters in a namespace of yours
-    error[duplicate-item]: duplicate namespace `shop`
-      10:86 | shop | second here
-      10:80 | shop | first here
-      help: remove one of the two
-    error[invalid-value]: `X` is not a valid namespace name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
-      10:92 | X
-    error[invalid-value]: `Shop` is not a valid namespace name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
-      13:29 | Shop
-    error[unknown-cluster]: this mesh has no cluster `d`
-      14:45 | d
-      help: known clusters: `a`, `b`, `c`
-    error[invalid-value]: `1api` is not a valid Service name: expected a lowercase letter, then lowercase letters, digits and inner dashes (a DNS-1035 label)
-      14:13 | 1api
-    error[invalid-value]: `x` is not an IP address
-      14:61 | x
-      help: write a cluster IP that `kubectl get service` prints; a headless Service has none, and cannot be mirrored
-    error[duplicate-item]: duplicate cluster `a`
-      14:108 | a | second here
-      14:105 | a | first here
-      help: remove one of the two
-    error[unknown-cluster]: this mesh has no cluster `e`
-      14:111 | e
-      help: known clusters: `a`, `b`, `c`
-    error[duplicate-item]: a second IPv4 address
-      15:72 | 10.103.0.1
-      help: write one of each family
-    error[invalid-value]: 10.103.0.1 is outside of `serviceCIDR` (10.102.0.0/16)
-      15:72 | 10.103.0.1
-      help: write the cluster IP that `kubectl get service` prints
-    ");
+        error[invalid-value]: `kube-system` is a namespace of Kubernetes
+          10:67 | kube-system
+          help: accept Services of other clusters in a namespace of yours
+        error[duplicate-item]: duplicate namespace `shop`
+          10:86 | shop | second here
+          10:80 | shop | first here
+          help: remove one of the two
+        error[invalid-value]: `X` is not a valid namespace name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+          10:92 | X
+        error[invalid-value]: `Shop` is not a valid namespace name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+          13:29 | Shop
+        error[unknown-cluster]: this mesh has no cluster `d`
+          14:45 | d
+          help: known clusters: `a`, `b`, `c`
+        error[invalid-value]: `1api` is not a valid Service name: expected a lowercase letter, then lowercase letters, digits and inner dashes (a DNS-1035 label)
+          14:13 | 1api
+        error[invalid-value]: `x` is not an IP address
+          14:61 | x
+          help: write a cluster IP that `kubectl get service` prints; a headless Service has none, and cannot be mirrored
+        error[duplicate-item]: duplicate cluster `a`
+          14:108 | a | second here
+          14:105 | a | first here
+          help: remove one of the two
+        error[unknown-cluster]: this mesh has no cluster `e`
+          14:111 | e
+          help: known clusters: `a`, `b`, `c`
+        error[duplicate-item]: a second IPv4 address
+          15:72 | 10.103.0.1
+          help: write one of each family
+        error[invalid-value]: 10.103.0.1 is outside of `serviceCIDR` (10.102.0.0/16)
+          15:72 | 10.103.0.1
+          help: write the cluster IP that `kubectl get service` prints, or correct `serviceCIDR`
+        ");
 }
 
 #[test]

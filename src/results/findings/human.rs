@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use annotate_snippets::{Group, Level, Origin, Renderer, Title};
 
-use crate::diagnostic::{Label, Rule};
+use crate::diagnostic::{Label, Rule, Severity};
 
 use super::Report;
 use super::entry::ReportEntry;
@@ -27,16 +27,9 @@ pub(super) fn pieces(report: &Report, width: Width) -> Vec<String> {
     let entries = report.entries();
     let (folded, single): (Vec<&ReportEntry>, Vec<&ReportEntry>) =
         entries.iter().partition(|entry| entry.finding.cluster.is_some());
-    let alone = |entry: &&&ReportEntry| {
-        let help = entry.finding.help.as_deref();
-        [vec![printer.finding(entry)], printer.help(help)].concat()
-    };
-    let shown = single.iter().take(SHOWN_IN_FULL);
-    pieces.extend(shown.map(|it| piece(&alone(&it))));
-    let more = single.len().saturating_sub(SHOWN_IN_FULL);
-    if 0 < more {
-        pieces.push(format!("… and {more} more\n"));
-    }
+    let (notices, single): (Vec<&ReportEntry>, Vec<&ReportEntry>) =
+        single.into_iter().partition(|entry| entry.severity() == Severity::Notice);
+    pieces.extend(printer.apart(&single));
     // Groups in the order of their first entries.
     let mut numbers = BTreeMap::new();
     let mut groups: Vec<Vec<&ReportEntry>> = Vec::new();
@@ -64,6 +57,7 @@ pub(super) fn pieces(report: &Report, width: Width) -> Vec<String> {
             lines.clear();
         }
     }
+    pieces.extend(printer.apart(&notices));
     pieces
 }
 
@@ -92,6 +86,17 @@ struct FindingPrinter<'a> {
 }
 
 impl FindingPrinter<'_> {
+    /// Prints entries about no cluster, each for itself.
+    fn apart(&self, entries: &[&ReportEntry]) -> Vec<String> {
+        let alone = |entry: &&ReportEntry| {
+            let help = entry.finding.help.as_deref();
+            piece(&[vec![self.finding(entry)], self.help(help)].concat())
+        };
+        let shown = entries.iter().take(SHOWN_IN_FULL).map(alone);
+        let more = entries.len().saturating_sub(SHOWN_IN_FULL);
+        shown.chain((0 < more).then(|| format!("… and {more} more\n"))).collect()
+    }
+
     /// Prints entries of one kind, the first few in full, with what to do about each if it is not the same for all.
     fn alike(&self, entries: &[&ReportEntry]) -> Vec<String> {
         // One more than the limit takes a line anyway.

@@ -4,6 +4,7 @@ use super::dialled::DialledEndpoint;
 use super::{UNANSWERED_PORT, UNDECLARED_PORT, on_endpoint};
 use crate::kilo::node::annotation;
 use crate::membership::Origin;
+use crate::mesh::DEFAULT_PORT;
 use crate::rules::Finding;
 use crate::wireguard::Endpoint;
 
@@ -44,6 +45,9 @@ fn unanswered(dialled: &DialledEndpoint, key: &str, kilo: &Endpoint) -> Finding 
     let finding = on_endpoint(dialled, &UNANSWERED_PORT, message);
     let finding =
         finding.with_alike(what, Some(endpoint.to_string())).at(place, "Kilo listens on this port");
+    let is_declared = dialled.member.entry.port == endpoint.port && endpoint.port != DEFAULT_PORT;
+    let declared = is_declared.then(|| dialled.member.entry.field("wireguardPort"));
+    let finding = finding.at(declared, "the cluster's port");
     let forward = format!("forward UDP {} to {port}", endpoint.port);
     finding.help(match dialled.origin {
         Origin::Annotation(key) => format!("write port {port} in annotation `{key}`, or {forward}"),

@@ -73,7 +73,7 @@ fn a_key_of_a_node_that_is_left_out_is_reported() {
     let stranger = "c pod=192.168.0.0/24 wg=10.203.0.1/24 key=B external=198.18.113.3";
     insta::assert_snapshot!(report(&two, NODE_B, stranger), @"
     error[contradicted-declaration] c: the only node has pod CIDRs outside the declared 10.3.0.0/16: 192.168.0.0/24
-      mesh.yaml#/spec/clusters/2/podCIDRs declared here
+      mesh.yaml#/spec/clusters/2/podCIDRs/0 no node has an address in it
     warning[missing-wireguard-ip] a/z: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
       a.json#/nodes/1/name 
     warning[silent-cluster] c: no other cluster can reach it: its only node is left out (undeclared-pod-cidr)

@@ -1,13 +1,17 @@
 //! MTU: do the packets of pods fit into the tunnels?
 
+use std::collections::BTreeMap;
+
 use super::EXCEEDED_MTU;
 use crate::fleet::{Fleet, Member};
 use crate::mesh::LEAST_WITH_IPV6;
 use crate::name::ClusterName;
 use crate::net::Family;
 use crate::rules::Finding;
+use crate::text::{NAMED, listed};
 
 /// The part of the paths of a cluster that carries the smallest packets.
+#[derive(Clone, Copy)]
 struct Bottleneck<'f> {
     /// The cluster of the part.
     member: &'f Member<'f>,
@@ -17,23 +21,74 @@ struct Bottleneck<'f> {
     is_location: bool,
 }
 
-/// Returns the finding about a cluster whose pods send larger packets than the paths to other clusters carry.
-pub(super) fn finding(fleet: &Fleet, member: &Member) -> Option<Finding> {
-    let entry = member.entry;
-    let pods = entry.mtu.pods?;
-    let targets = fleet.memberships(&entry.name).flat_map(Member::targets);
-    let partners = targets.filter_map(|it| fleet.memberships(it).next());
-    let partners: Vec<&Member> = partners.collect();
-    let own = partners.first().map(|_| member);
-    let parts = own.into_iter().chain(partners).flat_map(Bottleneck::all);
-    let bottleneck = parts.min_by_key(|it| it.carries);
-    let bottleneck = bottleneck.filter(|it| it.carries < pods)?;
+/// A cluster whose pods send larger packets than its paths carry.
+struct Sender<'f> {
+    member: &'f Member<'f>,
+    /// The size of their largest packets.
+    pods: u16,
+    bottleneck: Bottleneck<'f>,
+}
+
+/// Returns findings about clusters whose pods send larger packets than their paths carry. One part that carries too little
+/// for several clusters is one mistake.
+pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
+    let mut by_part: BTreeMap<_, Vec<Sender>> = BTreeMap::new();
+    for sender in fleet.first_memberships().filter_map(|it| Sender::of(fleet, it)) {
+        let part = &sender.bottleneck;
+        let part = (&part.member.entry.name, part.carries, part.is_location);
+        by_part.entry(part).or_default().push(sender);
+    }
+    let findings = by_part.values().filter_map(|senders| match senders.as_slice() {
+        [sender] => Some(sender.finding()),
+        senders => of_several(senders),
+    });
+    findings.collect()
+}
+
+impl<'f> Sender<'f> {
+    fn of(fleet: &'f Fleet, member: &'f Member<'f>) -> Option<Self> {
+        let pods = member.entry.mtu.pods?;
+        let targets = fleet.memberships(&member.entry.name).flat_map(Member::targets);
+        let partners = targets.filter_map(|it| fleet.memberships(it).next());
+        let partners: Vec<&Member> = partners.collect();
+        let own = partners.first().map(|_| member);
+        let parts = own.into_iter().chain(partners).flat_map(Bottleneck::all);
+        let bottleneck = parts.min_by_key(|it| it.carries);
+        let bottleneck = bottleneck.filter(|it| it.carries < pods)?;
+        Some(Self { member, pods, bottleneck })
+    }
+
+    fn finding(&self) -> Finding {
+        let Self { member, pods, bottleneck } = self;
+        let entry = member.entry;
+        let words = bottleneck.words(&entry.name);
+        let message = format!("pods send packets of up to {pods} bytes, but {words}");
+        let finding = Finding::on_cluster(&EXCEEDED_MTU, &entry.name, message)
+            .at(entry.place.key("mtu").key("pods"), "")
+            .at(bottleneck.member.entry.place.key("mtu"), "carries less");
+        finding.help(help(member, bottleneck.carries))
+    }
+}
+
+/// Returns the finding about a part that carries too little for several clusters.
+fn of_several(senders: &[Sender]) -> Option<Finding> {
+    let Bottleneck { member, carries, is_location } = senders.first()?.bottleneck;
+    let name = &member.entry.name;
+    let sizes = senders.iter().map(|it| format!("{}: {}", it.member.entry.name, it.pods));
+    let words = senders.first()?.bottleneck.words(name);
     let message =
-        format!("pods send packets of up to {pods} bytes, but {}", bottleneck.words(&entry.name));
-    let finding = Finding::on_cluster(&EXCEEDED_MTU, &entry.name, message)
-        .at(entry.place.key("mtu").key("pods"), "")
-        .at(bottleneck.member.entry.place.key("mtu"), "carries less");
-    Some(finding.help(help(member, bottleneck.carries)))
+        format!("{words}, and pods of {} clusters send more ({})", senders.len(), listed(sizes));
+    let names = listed(senders.iter().map(|it| format!("`{}`", it.member.entry.name)));
+    let field = if is_location { "internal" } else { "underlay" };
+    let places = senders.iter().take(NAMED).map(|it| it.member.entry.place.key("mtu").key("pods"));
+    let finding = Finding::on_cluster(&EXCEEDED_MTU, name, message)
+        .at(member.entry.place.key("mtu").key(field), "carries less")
+        .at_each(places.map(|it| (it, "sends more")));
+    Some(finding.help(format!(
+        "correct `{field}` of `{name}` if it is wrong; otherwise set the MTU of pods to {carries} in the CNI of {names}, \
+         and write `pods: {carries}` in their `mtu`; for TCP alone, run {} on their nodes",
+        clamp(senders.first()?.member, carries)
+    )))
 }
 
 impl<'f> Bottleneck<'f> {
@@ -72,14 +127,7 @@ impl<'f> Bottleneck<'f> {
 fn help(member: &Member, carries: u16) -> String {
     let entry = member.entry;
     let name = &entry.name;
-    let (program, headers) = match member.cluster.family {
-        Some(Family::V6) => ("ip6tables", 60),
-        Some(Family::V4) | None => ("iptables", 40),
-    };
-    let clamp = format!(
-        "`{program} -t mangle -A FORWARD -i kilo0 -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss {}` on its nodes",
-        carries.saturating_sub(headers)
-    );
+    let clamp = format!("{} on its nodes", clamp(member, carries));
     let mut ranges = entry.networks.all().into_iter();
     if carries < LEAST_WITH_IPV6 && ranges.any(|it| it.cidr.family() == Family::V6) {
         return format!(
@@ -89,6 +137,18 @@ fn help(member: &Member, carries: u16) -> String {
     format!(
         "set the MTU of pods to {carries} in the CNI of `{name}` and write `pods: {carries}` in its `mtu`; for TCP alone, run \
          {clamp}"
+    )
+}
+
+/// Returns the command that keeps TCP packets small on the nodes of a cluster.
+fn clamp(member: &Member, carries: u16) -> String {
+    let (program, headers) = match member.cluster.family {
+        Some(Family::V6) => ("ip6tables", 60),
+        Some(Family::V4) | None => ("iptables", 40),
+    };
+    format!(
+        "`{program} -t mangle -A FORWARD -i kilo0 -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss {}`",
+        carries.saturating_sub(headers)
     )
 }
 

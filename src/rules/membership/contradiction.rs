@@ -49,7 +49,13 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
             finding = finding.of_nodes();
         }
     }
-    let text = if is_default_label { "" } else { "declared here" };
+    let is_range =
+        place.pointer.steps().last().is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()));
+    let text = match () {
+        () if is_default_label => "",
+        () if is_range => "no node has an address in it",
+        () => "declared here",
+    };
     finding.at(place.clone(), text).help(help)
 }
 

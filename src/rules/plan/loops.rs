@@ -3,6 +3,7 @@
 use super::{DECLARED, listed_ranges};
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
+use crate::place::Place;
 use crate::plan::{LoopingPeer, LoopingRanges};
 use crate::rules::command::blank;
 use crate::rules::endpoints::LOOPING_ENDPOINT;
@@ -12,10 +13,16 @@ use crate::text::and_more;
 /// The reason why no packet arrives.
 const WHY: &str = "WireGuard's own packets would loop into the tunnel";
 
-/// Returns the remedy for an endpoint of a cluster.
-fn help(cluster: &ClusterName) -> String {
+/// Returns the remedy for an endpoint of a cluster, given its place.
+fn help(cluster: &ClusterName, place: &Place) -> String {
+    let is_address = place.pointer.steps().any(|it| it == "addresses");
     let change = if cluster.is_external() {
         format!("write another `endpoint` of `{cluster}`")
+    } else if is_address {
+        format!(
+            "take endpoints from elsewhere with `endpointFrom` of `{cluster}`, annotate the node with \
+             `kilo.squat.ai/clustermesh-endpoint` and another address"
+        )
     } else {
         "annotate the node with `kilo.squat.ai/clustermesh-endpoint` and another address".to_owned()
     };
@@ -35,7 +42,7 @@ pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
     }
     let change = blank(annotation::CLUSTERMESH_ENDPOINT);
     let finding = finding.resolved_by(&change, source, [node.as_str()]);
-    finding.help(help(source))
+    finding.help(help(source, &endpoint.place))
 }
 
 /// Reports ranges that contain endpoints.

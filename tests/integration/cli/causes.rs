@@ -1,7 +1,7 @@
 //! Causes: one mistake is one entry for a person, with what follows from it below it.
 
 use super::*;
-use crate::support::assert_contains;
+use crate::support::{assert_contains, copy, project};
 
 /// A rendered mesh of two clusters, of which no node of `east` has an endpoint now.
 fn unreachable() -> Folder {
@@ -228,4 +228,61 @@ fn overlapping_ranges_cause_what_fails_in_them_and_nothing_else() {
     };
     assert_eq!(cause_of("(east → north)"), "overlapping-ranges");
     assert_eq!(cause_of("(west → east)"), Value::Null);
+}
+
+/// A declared range that was mistyped overlaps another cluster's, and no node of its cluster is in it.
+#[test]
+fn a_mistyped_range_is_one_entry_at_its_line() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "10.3.0.0/16", "10.2.0.0/16");
+    assert_eq!(lines(&folder).len(), 1, "{:?}", lines(&folder));
+    let run = folder.run(&["validate"]);
+    assert_contains(&run.stdout, "error[contradicted-declaration]: west: ");
+    assert_contains(&run.stdout, "no node has an address in it");
+    let report = folder.run(&["validate", "--output", "json"]).json();
+    let overlaps: Vec<&Value> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["rule"] == "overlapping-ranges")
+        .collect();
+    assert_eq!(overlaps.len(), 1, "{report}");
+    assert_eq!(overlaps[0]["cause"]["rule"], "contradicted-declaration");
+}
+
+#[test]
+fn a_misspelled_cluster_in_several_expectations_is_one_entry() {
+    let folder = Folder::rendered();
+    let spec = "spec:\n- { from: { cluster: east }, to: { cluster: wets }, expect: Reach }\n- { from: { cluster: wets }, to: { cluster: east }, expect: Reach }\n";
+    folder.write(
+        "expectations.yaml",
+        format!("apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\n{spec}"),
+    );
+    for command in ["validate", "verify"] {
+        let run = folder.run(&[command]);
+        assert_contains(&run.stdout, "2 expectations: no mesh has a cluster `wets`");
+        assert_eq!((run.code, run.stdout.matches("did you mean").count()), (1, 1));
+    }
+}
+
+/// A mistake that prevents a plan leaves open what external peers have.
+#[test]
+fn expectations_about_external_peers_follow_from_the_mistake() {
+    let folder = Folder::empty();
+    copy(&project().join("examples/external-peers"), folder.0.path());
+    folder.run(&["render"]);
+    folder.edit("mesh.yaml", "ranges: [10.200.0.5/32]", "ranges: [10.42.9.5/32]");
+    let run = folder.run(&["verify"]);
+    assert_eq!(run.stdout.matches("error[").count(), 1, "{}", run.stdout);
+    assert!(!run.stdout.contains("outside-peer"), "{}", run.stdout);
+}
+
+#[test]
+fn ranges_of_one_cluster_that_it_does_not_declare_are_one_entry_for_each_target() {
+    let folder = Folder::empty();
+    copy(&project().join("examples/multi-cloud-location"), folder.0.path());
+    folder.run(&["render"]);
+    folder.edit("mesh.yaml", "        - 10.31.0.0/16 # VPC in us-east-1\n", "");
+    let run = folder.run(&["verify", "--output", "concise"]);
+    assert_eq!(run.stdout.matches("unpromised-reach").count(), 2, "{}", run.stdout);
 }

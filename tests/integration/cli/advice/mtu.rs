@@ -46,7 +46,7 @@ fn the_number_to_set_fits() {
         "underlay: 1500, internal: 1300, pods: 1280 }\n      advertise: { nodeAddresses: false }",
     );
     let (message, help) = exceeded(&folder).unwrap();
-    insta::assert_snapshot!(message, @"pods send packets of up to 1380 bytes, but a location of aws carries 1280, 20 less than the MTU between its nodes because of IPIP; as `nodeAddresses` is false there, pods do not get ICMP messages about it");
+    insta::assert_snapshot!(message, @"a location of aws carries 1280, 20 less than the MTU between its nodes because of IPIP, and pods of 2 clusters send more (gcp: 1380, onprem: 1380)");
     assert_contains(&help, "write `pods: 1280`");
 }
 
