@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::diagnostic::{Finding, Mistakes, escaped};
+use crate::diagnostic::{Finding, Mistakes, escaped, mistake};
 use crate::document::{Form, SingleDocument, Source};
 use crate::mesh::{Group, WrittenGroups, groups, invalid_name, members};
 use crate::name::ClusterName;
@@ -189,8 +189,22 @@ pub fn read(source: &Source) -> Result<Config, Vec<Finding>> {
         read => {
             let mut problems = read.err().unwrap_or_default();
             problems.extend(others);
-            Err(problems.into_findings())
+            let mut problems = problems.into_findings();
+            problems.iter_mut().for_each(explain_level);
+            Err(problems)
         }
+    }
+}
+
+/// Adds the form of a level to a finding about one that is not a mapping.
+fn explain_level(problem: &mut Finding) {
+    let steps = problem.labels.first().map(|it| it.place.pointer.steps().collect::<Vec<_>>());
+    if let Some([field, _]) = steps.as_deref()
+        && field == "rules"
+        && problem.rule == &mistake::INVALID_TYPE
+    {
+        let form = "write `{ level: LEVEL }` with `error`, `warning` or `notice`, or `{ level: off, reason: TEXT }`";
+        problem.help = Some(form.to_owned());
     }
 }
 

@@ -97,7 +97,11 @@ pub(crate) fn unknown_cluster<'a>(
     match nearest(text, known.iter().copied()) {
         Some(meant) => finding.meant(meant),
         None if known.is_empty() => finding,
-        None => finding.help(format!("known clusters: {}", listed(known.into_iter().map(Quoted)))),
+        None => finding.help(format!(
+            "remove {}, or declare a cluster of this name; known clusters: {}",
+            Quoted(text),
+            listed(known.into_iter().map(Quoted))
+        )),
     }
 }
 

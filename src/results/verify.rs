@@ -309,7 +309,7 @@ impl Verified<'_, '_> {
         sentences.extend(node_addresses::keeping(&self.keeping_nodes));
         // The Peers that are delivered next have not been proved then.
         let with = self.outdated;
-        let with = with.map(|it| format!("Proved with the Peers in {it}, which are outdated: "));
+        let with = with.map(|it| format!("The Peers in {it} are outdated; with them: "));
         format!("{}{}\n", with.unwrap_or_default(), sentences.join(" "))
     }
 }

@@ -200,9 +200,10 @@ fn empty(
             };
             let mut known = meshes.iter().flat_map(Mesh::all_entries).map(|it| &it.name);
             if known.clone().any(|it| it == wanted) {
-                let why = match wanted.is_external() {
-                    true => "a mistake in a mesh leaves open what its Peers are",
-                    false => "it has no snapshot",
+                let why = if wanted.is_external() {
+                    "a mistake in a mesh leaves open what its Peers are"
+                } else {
+                    "it has no snapshot"
                 };
                 let problem = format!("{} was not checked: {why}", Quoted(wanted.as_str()));
                 return not_selected(&name, problem, (wanted.as_str(), place));

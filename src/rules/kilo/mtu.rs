@@ -22,7 +22,7 @@ struct Bottleneck<'f> {
 }
 
 /// A cluster whose pods send larger packets than its paths carry.
-struct Sender<'f> {
+struct LargeSender<'f> {
     member: &'f Member<'f>,
     /// The size of their largest packets.
     pods: u16,
@@ -32,8 +32,8 @@ struct Sender<'f> {
 /// Returns findings about clusters whose pods send larger packets than their paths carry. One part that carries too little
 /// for several clusters is one mistake.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
-    let mut by_part: BTreeMap<_, Vec<Sender>> = BTreeMap::new();
-    for sender in fleet.first_memberships().filter_map(|it| Sender::of(fleet, it)) {
+    let mut by_part: BTreeMap<_, Vec<LargeSender>> = BTreeMap::new();
+    for sender in fleet.first_memberships().filter_map(|it| LargeSender::of(fleet, it)) {
         let part = &sender.bottleneck;
         let part = (&part.member.entry.name, part.carries, part.is_location);
         by_part.entry(part).or_default().push(sender);
@@ -45,7 +45,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     findings.collect()
 }
 
-impl<'f> Sender<'f> {
+impl<'f> LargeSender<'f> {
     fn of(fleet: &'f Fleet, member: &'f Member<'f>) -> Option<Self> {
         let pods = member.entry.mtu.pods?;
         let targets = fleet.memberships(&member.entry.name).flat_map(Member::targets);
@@ -71,7 +71,7 @@ impl<'f> Sender<'f> {
 }
 
 /// Returns the finding about a part that carries too little for several clusters.
-fn of_several(senders: &[Sender]) -> Option<Finding> {
+fn of_several(senders: &[LargeSender]) -> Option<Finding> {
     let Bottleneck { member, carries, is_location } = senders.first()?.bottleneck;
     let name = &member.entry.name;
     let sizes = senders.iter().map(|it| format!("{}: {}", it.member.entry.name, it.pods));

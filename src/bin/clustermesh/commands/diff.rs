@@ -21,7 +21,7 @@ use crate::failure::{CommandFailure, CommandResult, FileMistakes};
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::output::{DiffFormat, Printer, TableFormat, terminal};
 use crate::settings::FileOptions;
-use crate::{Outcome, applications, checked_plan, cluster_peers, inputs};
+use crate::{Outcome, applications, checked_plan, cluster_peers, inputs, tree_comparison};
 
 mod before;
 mod controls;
@@ -303,9 +303,16 @@ fn changes(
     }
     if changes.grade() == Grade::None {
         before.notes.extend(uncertain_leaders(&after));
+        let is_current = || tree_comparison::is_current(plan, texts, &inputs.settings);
+        if !args.dumps.are_any() && !is_current()? {
+            before.notes.push(OUTDATED.to_owned());
+        }
     }
     Ok(changes)
 }
+
+/// The note if nothing changes, and the tree is not that of the new version.
+const OUTDATED: &str = "the rendered tree is not what `render` writes for this version; `clustermesh render --check` lists its files";
 
 /// The note if only the new version is known.
 const UNCOMPARED: &str = "the old version has no usable mesh and snapshots, so Services of other clusters are not compared";

@@ -374,3 +374,14 @@ fn differences_have_colours_where_they_are_wanted() {
         assert!(!text.contains('\u{1b}'), "{format}: {text}");
     }
 }
+
+/// Both versions mean the same Peers, and the files that engines apply are gone.
+#[test]
+fn a_tree_without_its_files_is_noted_although_nothing_changes() {
+    let repository = Repository::committed();
+    assert_eq!(repository.diff(&[]).stderr, "");
+    fs::remove_dir_all(repository.folder.path("rendered/west")).unwrap();
+    let run = repository.diff(&[]);
+    assert_contains(&run.stdout, "No Peer changes compared with HEAD");
+    assert_contains(&run.stderr, "the rendered tree is not what `render` writes");
+}
