@@ -11,11 +11,12 @@ use crate::kilo::node::KiloNode;
 pub struct Segment {
     /// Kilo's key for it: `location:NAME` or `node:NAME`.
     pub key: String,
-    /// Its nodes, in order of name. A node that has lost the lead stays, because it may be back at any time.
+    /// Its nodes, in order of name. A node that has lost the lead stays, because it may be back at any time, and so does a
+    /// stale leader without a successor.
     pub members: Vec<NodeId>,
-    /// The node that runs WireGuard: the only one with a WireGuard address, else the elected one.
+    /// The node that runs WireGuard: the only one with a WireGuard address, stale or not, else the elected one.
     pub leader: NodeId,
-    /// The elected node, as far as that does not depend on names.
+    /// The node that Kilo elects, as far as that does not depend on names; the leader if Kilo counts no node.
     pub elected: NodeId,
 }
 
@@ -41,7 +42,7 @@ pub fn segments(nodes: &Nodes<&KiloNode>, granularity: Granularity) -> Cut {
     for (id, node) in nodes.numbered() {
         if granularity != Granularity::Location || node.internal_address().is_none() {
             alone.push(id);
-        } else if node.is_complete() && !node.stale {
+        } else if node.is_complete() {
             locations.entry(&node.location).or_default().push(id);
         } else {
             unready.push(id);
@@ -55,14 +56,18 @@ pub fn segments(nodes: &Nodes<&KiloNode>, granularity: Granularity) -> Cut {
     });
     let mut formed: Vec<Segment> = own.collect();
     for (location, members) in locations {
+        let last_leader = last_leader(nodes, &members);
+        let is_member = |id: &NodeId| !nodes[*id].stale || last_leader == Some(*id);
+        let (members, stale): (Vec<NodeId>, Vec<NodeId>) = members.into_iter().partition(is_member);
+        unready.extend(stale);
         let electable = electable(nodes, &members);
-        let Some(elected) = elected(nodes, &electable) else {
+        let Some(elected) = elected(nodes, &electable).or(last_leader) else {
             unready.extend(members);
             continue;
         };
         formed.push(Segment {
             key: format!("location:{location}"),
-            leader: only_holder(nodes, &electable).unwrap_or(elected),
+            leader: last_leader.or_else(|| only_holder(nodes, &electable)).unwrap_or(elected),
             elected,
             members,
         });
@@ -80,6 +85,15 @@ fn electable(nodes: &Nodes<&KiloNode>, members: &[NodeId]) -> Vec<NodeId> {
         counted().any(|it| nodes[it].has_wireguard_ip() && !nodes[it].carried_over);
     let is_former = |it: &KiloNode| it.carried_over && it.has_wireguard_ip() && has_live_holder;
     counted().filter(|it| !is_former(nodes[*it])).collect()
+}
+
+/// Returns the stale node that led a location, if no other node shows the lead. Kilo elects another leader within a minute,
+/// so its agent may only be late, and its tunnels are still up.
+fn last_leader(nodes: &Nodes<&KiloNode>, members: &[NodeId]) -> Option<NodeId> {
+    let (stale, counted): (Vec<NodeId>, Vec<NodeId>) =
+        members.iter().partition(|it| nodes[**it].is_silent());
+    let is_led = counted.iter().any(|it| nodes[*it].has_wireguard_ip());
+    only_holder(nodes, &stale).filter(|it| !is_led && !nodes[*it].lost_lead)
 }
 
 /// Returns the only member with a WireGuard address: only a leader has one, so that Kilo has decided.
@@ -212,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_former_leader_stays_in_its_location_and_does_not_lead() {
+    fn a_former_leader_stays_in_its_location_and_leads_only_without_a_successor() {
         let holder = "wireguard-ip=10.4.0.1/16";
         for mark in ["lost-lead", "carried-over"] {
             let nodes = [node("a", &[holder, mark]), node("b", &[]), node("c", &[holder])];
@@ -222,6 +236,16 @@ mod tests {
         // No other node announces an address, so a restart changes nothing.
         assert_eq!(leader(&[node("a", &["carried-over"]), node("b", &[])]), "a");
         assert_eq!(leader(&[node("a", &[]), node("b", &[holder, "carried-over"])]), "b");
+        // Its agent may only be late.
+        let stale = node("a", &[holder, "stale"]);
+        for (others, names) in [(vec![], "[\"a\"]"), (vec![node("b", &[])], "[\"a\", \"b\"]")] {
+            let nodes: Vec<_> = [stale.clone()].into_iter().chain(others).collect();
+            let formed = formed(&nodes, Granularity::Location);
+            assert_eq!(formed, [format!("location: a of {names}")]);
+        }
+        let formed_beside = |other| formed(&[stale.clone(), other], Granularity::Location);
+        assert_eq!(formed_beside(node("b", &[holder])), ["location: b of [\"b\"]"]);
+        assert!(formed_beside(node("b", &[holder, "stale"])).is_empty());
         let all = [node("a", &[holder, "lost-lead"])];
         let segments = segments(&borrowed(&all), Granularity::Location);
         assert!(segments.formed.is_empty() && segments.unready.len() == 1);

@@ -118,11 +118,11 @@ impl KiloTopology {
 
     fn formed(kilos: &Nodes<Arc<KiloNode>>, cut: &Cut, has_subnet: bool) -> Self {
         let mut nodes = kilos.map(|kilo| TopologyNode { kilo: Arc::clone(kilo), segment: None });
-        // A node that is a segment of its own is formed even if Kilo ignores it now.
+        // A segment is rendered even if Kilo ignores its leader now.
         let mut segments: Vec<TopologySegment> = cut
             .formed
             .iter()
-            .filter(|it| nodes[it.leader].kilo.is_ready())
+            .filter(|it| it.members.iter().any(|it| nodes[*it].kilo.is_ready()))
             .map(|it| TopologySegment::new(it, &nodes))
             .collect();
         let subnet = subnet(&nodes);
@@ -183,7 +183,11 @@ impl TopologySegment {
         let members: Vec<&KiloNode> = counted.iter().map(|it| &*nodes[*it].kilo).collect();
         Self {
             key: segment.key.clone(),
-            leader: leader(segment, &members),
+            leader: if counted.contains(&segment.leader) {
+                leader(segment, &members)
+            } else {
+                Leader::Ambiguous(segment.elected)
+            },
             wireguard_ip: WireguardIp::None,
             allowed_ips: allowed_ips(&members),
             location_ranges: location_ranges(&members),

@@ -256,13 +256,18 @@ fn uncertain_leader(inspected: &InspectedCluster, holder: &ClusterNode, elected:
     );
     let cluster = &inspected.member.entry.name;
     let key = annotation::WIREGUARD_IP;
+    let snapshot = format!("take a new snapshot with `clustermesh snapshot {cluster}`");
+    let help = if holder.kilo.stale {
+        format!("check that Kilo runs on it and that its clock is right, then {snapshot}")
+    } else {
+        format!(
+            "{snapshot}; if the address is still there, remove it: `{}`",
+            annotate(holder.node, MetadataChange::removal(key))
+        )
+    };
     Finding::on_cluster(&UNCERTAIN_LEADER, cluster, message)
         .at(inspected.annotation(holder.node, key), "")
-        .help(format!(
-            "take a new snapshot with `clustermesh snapshot {cluster}`; if the address is still \
-             there, remove it: `{}`",
-            annotate(holder.node, MetadataChange::removal(key))
-        ))
+        .help(help)
 }
 
 fn called(location: &str) -> String {
@@ -382,6 +387,12 @@ mod tests {
             let former = format!("{HOLDER} {mark}");
             assert!(!report_on("", "location", "", &former).contains("uncertain-leader"));
         }
+        // The only address is that of a node that may only be late.
+        insta::assert_snapshot!(report_on("", "location", "wg=", &format!("{HOLDER} stale")), @"
+        warning[uncertain-leader] east: `b` has the only WireGuard address of the unnamed location, but Kilo elects `a`
+          east.json#/nodes/1/annotations/kilo.squat.ai~1wireguard-ip 
+          help: check that Kilo runs on it and that its clock is right, then take a new snapshot with `clustermesh snapshot east`
+        ");
         assert_eq!(report_on("", "full", "", HOLDER), "");
     }
 

@@ -6,6 +6,17 @@ use crate::support::assert_contains;
 const UNCERTAIN: &str = "warning[uncertain-leader] aws: `e1`, `e2` of location `eu` have a WireGuard address, but only its \
                          leader has one";
 
+/// Takes the address of `e2`, as if Kilo had elected no other leader than `e1`.
+fn without_successor(case: &str) -> Folder {
+    let folder = Folder::case(case);
+    let before = r#""hqAiYe0WdFxVQVtTvnL9YvTqsfjPz8V9V72IR4hwzEc=",
+        "kilo.squat.ai/persistent-keepalive": "25",
+        "kilo.squat.ai/wireguard-ip": ""#;
+    folder.edit("snapshots/aws.json", &format!("{before}10.5.0.1/16"), before);
+    folder.run(&["render"]);
+    folder
+}
+
 /// Marks the former leader of `silent-leader`, as a live snapshot does.
 fn marked() -> Folder {
     let folder = Folder::case("silent-leader");
@@ -77,15 +88,42 @@ fn the_next_leader_has_the_ranges_of_a_former_one() {
         }
     }
     // While no other node shows the lead, the agent may just be restarting.
-    let alone = Folder::case("stopped-leader");
-    let before = r#""hqAiYe0WdFxVQVtTvnL9YvTqsfjPz8V9V72IR4hwzEc=",
-        "kilo.squat.ai/persistent-keepalive": "25",
-        "kilo.squat.ai/wireguard-ip": ""#;
-    alone.edit("snapshots/aws.json", &format!("{before}10.5.0.1/16"), before);
-    alone.run(&["render"]);
+    let alone = without_successor("stopped-leader");
     assert_contains(&alone.read("rendered/onprem/live--aws.yaml"), "live--aws--e1");
     let validated = alone.run(&["validate", "--output", "concise"]).stdout;
     assert!(!validated.contains("uncertain-leader"), "{validated}");
+}
+
+/// Kilo elects another leader within a minute. If no other node shows the lead, the agent may only be late.
+#[test]
+fn a_stale_leader_without_a_successor_keeps_its_peer() {
+    let folder = without_successor("silent-leader");
+    let peers = || folder.read("rendered/onprem/live--aws.yaml");
+    let before = peers();
+    let code = folder.run(&["verify"]).code;
+    folder.edit("snapshots/aws.json", r#""name": "e1","#, r#""name": "e1", "stale": true,"#);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    // Only the ranges of the whole cluster move, to the other location.
+    let service = "  - \"10.43.0.0/16\"\n  - \"10.101.0.0/24\"\n";
+    let other = "  - \"10.101.1.0/24\"";
+    let moved = before.replacen(service, "", 1).replace(other, &format!("{service}{other}"));
+    assert_eq!(peers(), moved);
+    let validated = folder.run(&["validate", "--output", "concise"]).stdout;
+    assert_contains(
+        &validated,
+        "notice[stale-node] aws/e1: marked stale: no path of it works until its Kilo agent checks in",
+    );
+    assert_contains(
+        &validated,
+        "warning[uncertain-leader] aws: `e1` has the only WireGuard address of location `eu`, but Kilo elects `e2`",
+    );
+    assert!(!validated.contains("node-not-ready"), "{validated}");
+    let verified = folder.run(&["verify", "--output", "concise"]);
+    assert_eq!(verified.code, code, "{}", verified.stdout);
+    assert_contains(
+        &verified.stdout,
+        "2 of 5 nodes are not part of this proof: e1 (stale-node), e2 (uncertain-leader)",
+    );
 }
 
 #[test]
