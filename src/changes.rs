@@ -38,7 +38,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use crate::agent::applied::AppliedFile;
-use crate::agent::fabric::Fabric;
+use crate::agent::fabric::{AwakeClusters, Fabric};
 use crate::config::Capacity;
 use crate::engine::Engines;
 use crate::fleet::Fleet;
@@ -188,7 +188,7 @@ impl Changes {
     }
 
     /// Finds the watched paths that the change opens. A path is open if all tables let its packets through: a node with
-    /// the keys can dial in from any address, so it makes no difference who can dial whom today.
+    /// the keys can dial in from any address, so it makes no difference who can dial whom today, or whose agent is silent.
     fn watch(
         &mut self,
         versions: Versions<&Version, &Version>,
@@ -198,12 +198,24 @@ impl Changes {
         delivery: &Delivery,
     ) {
         let fabrics = versions.fabrics();
-        let before = Version { fabric: &fabrics.before.with_open_tunnels(), ..*versions.before };
-        let after = Version { fabric: &fabrics.after.with_open_tunnels(), ..*versions.after };
+        let (was_awake, is_awake) =
+            (AwakeClusters::find(fabrics.before), AwakeClusters::find(fabrics.after));
+        let before = Version { fabric: &was_awake.open(fabrics.before), ..*versions.before };
+        let after = Version { fabric: &is_awake.open(fabrics.after), ..*versions.after };
+        let open = Versions::new(&before, &after);
+        let are_all_awake = was_awake.are_none() && is_awake.are_none();
+        let awakened = (!are_all_awake).then(|| {
+            let followed = FollowedAddresses::new(after.fabric);
+            let (fabrics, engines) = (open.fabrics(), delivery.engines);
+            let transitions = ClusterTransitions::new(fabrics, counterparts, &followed, engines);
+            let affected = AffectedPairs::new(&transitions, fabrics, &followed);
+            (transitions, affected)
+        });
+        let (transitions, affected) =
+            awakened.as_ref().map_or((transitions, affected), |it| (&it.0, &it.1));
         let most = delivery.most_steps;
         let steps = &mut ProofBudget(most);
         let proof = PathProof::new(transitions, affected, delivery.watched, after.fabric, steps);
-        let open = Versions::new(&before, &after);
         let paths = path_summary::summarize(open, counterparts, transitions, &proof, most);
         let sites = after.fabric.sites.ids();
         let unwatched = sites.filter(|it| paths.is_none() || proof.unwatched.contains(it));

@@ -49,6 +49,32 @@ fn a_link_opens_paths_in_both_directions() {
     assert_eq!(violations(&schema, &json), Vec::<String>::new());
 }
 
+/// WireGuard works on without an agent, so the paths of a silent node are as open as those of other nodes.
+#[test]
+fn paths_of_silent_nodes_count() {
+    let repository = apart();
+    let folder = &repository.folder;
+    let silence = |name: &str| {
+        let name = format!("\"name\":\"{name}\"");
+        folder.edit("snapshots/north.json", &name, &format!("{name},\"stale\":true"));
+    };
+    for node in ["n1", "n2"] {
+        silence(node);
+    }
+    assert_eq!(folder.run(&["render"]).code, 0);
+    repository.commit();
+    folder.edit("mesh.yaml", TOPOLOGY, "");
+    let run = repository.diff(&["--fail-on-new-path", "east:north"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert_contains(findings(&run)[0], "4 paths open from");
+    // A node that checks in again opens nothing.
+    assert_eq!(folder.run(&["render"]).code, 0);
+    repository.commit();
+    folder.edit("snapshots/north.json", ",\"stale\":true", "");
+    let run = repository.diff(&["--fail-on-new-path", "east:north"]);
+    assert_eq!((run.code, findings(&run).len()), (0, 0), "{}", run.stderr);
+}
+
 #[test]
 fn groups_are_all_their_members_and_typing_errors_are_reported() {
     let repository = apart();
