@@ -24,26 +24,22 @@ pub(super) struct PartPair<'r> {
 }
 
 impl EquivalenceClass {
-    /// Returns its parts with those of other classes of its family, sender by sender: both whole if all nodes see both
-    /// alike, or if no packet leaves for the other class.
+    /// Returns its parts with those of other classes of its family, sender by sender. A class is whole unless the nodes of
+    /// its own cluster see the other class differently, or if no packet leaves for the other class.
     pub(super) fn parts_to<'r>(&'r self, others: &'r [Self]) -> impl Iterator<Item = PartPair<'r>> {
         let others = others.iter().filter(|it| it.family() == self.family());
         others.flat_map(move |other| {
-            let is_whole = other.is_kept() || self.is_uniform() && other.is_uniform();
-            let whole = is_whole.then(|| PartPair { sender: self.into(), receiver: other.into() });
-            let parts = (!is_whole).then(|| {
-                self.parts().flat_map(move |sender| {
-                    let receivers = other.parts();
-                    receivers.map(move |receiver| PartPair { sender, receiver })
-                })
-            });
-            whole.into_iter().chain(parts.into_iter().flatten())
+            let is_kept = other.is_kept();
+            let receivers = move || other.parts(is_kept || self.is_uniform());
+            self.parts(is_kept || other.is_uniform()).flat_map(move |sender| {
+                receivers().map(move |receiver| PartPair { sender, receiver })
+            })
         })
     }
 
-    /// Returns a part for each block.
-    pub(super) fn parts(&self) -> impl Iterator<Item = ClassPart<'_>> {
-        let blocks = self.blocks.chunks(1);
+    /// Returns all blocks as one part, or a part for each block.
+    fn parts(&self, is_whole: bool) -> impl Iterator<Item = ClassPart<'_>> {
+        let blocks = self.blocks.chunks(if is_whole { self.blocks.len().max(1) } else { 1 });
         blocks.map(|blocks| ClassPart { class: self, blocks })
     }
 }

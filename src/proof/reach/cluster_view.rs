@@ -51,6 +51,7 @@ impl ForwardingViews {
             viewer,
             known: RefCell::default(),
             unique: 0,
+            contested: BTreeMap::new(),
             astray: BTreeSet::new(),
             disputed: Disputed::find(site),
         };
@@ -84,6 +85,8 @@ struct ClusterView<'e, 'a> {
     /// The Peers that were needed.
     known: RefCell<BTreeMap<PeerId, KnownPeer>>,
     unique: usize,
+    /// The numbers of addresses that several nodes of the other cluster may have.
+    contested: BTreeMap<Span, usize>,
     /// The first Peers that do not lead where packets in them are meant to go, of the cluster that is looked
     /// at.
     astray: BTreeSet<PeerId>,
@@ -234,13 +237,14 @@ impl ClusterView<'_, '_> {
     }
 
     fn view(&mut self, home: SiteId, local: &LocalBlock, span: Span, ruling: Ruling) -> PieceView {
-        let mut is_uniform = ruling.is_uniform_for(local);
+        // Whether all nodes agree about the Peers.
+        let mut is_agreed = true;
         // The leader of the addresses, in the view of the viewing cluster.
         let leader = local.leader.map(|it| NodeRef { site: home, node: it.node() });
         let (next_hop, onward, speaker) = match ruling.selected.map(|it| (it, self.known(it))) {
             Err(next_hop) => (next_hop, PeerLink::None, leader),
             Ok((peer, known)) => {
-                is_uniform &= known.is_uniform;
+                is_agreed &= known.is_uniform;
                 match known.holding {
                     Holding::One(at) if self.is_meant(home, local, at) => {
                         (NextHop::Right, known.link, Some(at))
@@ -255,13 +259,18 @@ impl ClusterView<'_, '_> {
             (onward, SourceCheck::Yes)
         } else {
             let (peer, link, is_same) = self.peer_of(leader, local);
-            is_uniform &= is_same;
+            is_agreed &= is_same;
             (link, ruling.source_check(peer))
         };
         let segment = || speaker.and_then(|it| home.segment(it.node));
         let leads = || segment().map(|it| home.leader(it));
-        self.unique += usize::from(!is_uniform);
-        let unique = (!is_uniform).then_some(self.unique);
+        let unique = if !is_agreed || ruling.is_uniform != ruling.is_uniform_for(local) {
+            Some(self.next_unique())
+        } else if ruling.is_uniform {
+            None
+        } else {
+            Some(self.unique_of(span))
+        };
         let reception = || Reception::new(home, local.segment.or_else(segment), local.block, span);
         let mut deliver = match local.deliver {
             // Of what is kept no packet gets there.
@@ -289,6 +298,21 @@ impl ClusterView<'_, '_> {
         };
         piece.segment = local.segment.filter(|_| piece.is_doubtful());
         piece
+    }
+
+    fn next_unique(&mut self) -> usize {
+        self.unique += 1;
+        self.unique
+    }
+
+    /// Returns the number of addresses that nodes treat differently only because of their own ranges.
+    fn unique_of(&mut self, span: Span) -> usize {
+        if let Some(unique) = self.contested.get(&span) {
+            return *unique;
+        }
+        let unique = self.next_unique();
+        self.contested.insert(span, unique);
+        unique
     }
 
     /// Returns the Peer with the key of the leader of a block's segment, the tunnel, and whether

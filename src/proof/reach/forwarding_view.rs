@@ -29,6 +29,8 @@ struct ClassSizes {
     plain: u64,
     /// Of all blocks of classes that all nodes see alike.
     alike: u64,
+    /// Of a block of each of the other classes.
+    unlike: u64,
     /// Of all blocks of the other classes.
     apart: u64,
 }
@@ -50,6 +52,7 @@ impl ClassSizes {
                 sizes.alike = sizes.alike.saturating_add(all);
                 sizes.plain += if class.is_plain() { pieces } else { 0 };
             } else {
+                sizes.unlike += pieces;
                 sizes.apart = sizes.apart.saturating_add(all);
             }
         }
@@ -61,8 +64,8 @@ impl ClassSizes {
         let known = self.plain.saturating_mul(others.plain);
         let pairs = [
             (self.uniform, others.uniform),
-            (self.alike, others.apart),
-            (self.apart, others.alike),
+            (self.alike, others.unlike),
+            (self.unlike, others.alike),
             (self.apart, others.apart),
         ];
         let pairs = pairs.map(|(from, to)| from.saturating_mul(to));

@@ -129,6 +129,22 @@ fn the_same_lan_everywhere_takes_few_packets() {
     is_fast_beside_its_twin(shape(FULL, Lan::SharedBy(7)));
 }
 
+/// Machines that were set up alike. No mesh declares the address, but nodes send from it.
+#[test]
+fn an_internal_address_of_all_nodes_takes_few_packets() {
+    let shape = shape(FULL, Lan::SharedBy(7));
+    let address = "192.168.7.7";
+    let shared = snapshots_of(shape, |_, node| {
+        node.annotations.insert("kilo.squat.ai/internal-ip", format!("{address}/24"));
+        for it in node.addresses.iter_mut().filter(|it| it.kind == AddressKind::InternalIP) {
+            it.address = address.to_owned();
+        }
+    });
+    let (verification, followed) = verified_from(shape, &shared);
+    assert!(0 < verification.total().promised && verification.holds());
+    assert!(followed <= LIMIT, "{followed} packets a pair");
+}
+
 #[test]
 fn a_lan_for_every_three_clusters_takes_few_packets() {
     is_fast_beside_its_twin(shape(FULL, Lan::SharedBy(3)));
