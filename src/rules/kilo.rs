@@ -51,6 +51,7 @@ rules! {
     CONTESTED_LOCATION_RANGE = "contested-location-range" Warning;
     UNDECLARED_LOCATION_RANGE = "undeclared-location-range" Notice;
     UNROUTABLE_FAMILY = "unroutable-family" Notice;
+    MASQUERADED_LOCATION_RANGE = "masqueraded-location-range" Warning;
     MISMATCHED_SUBNET = "mismatched-subnet" Warning;
     DIFFERENT_FAMILIES = "different-families" Warning;
     EXCEEDED_MTU = "exceeded-mtu" Warning;

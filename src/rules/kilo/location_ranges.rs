@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::inspected_cluster::InspectedCluster;
-use super::{CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, UNDECLARED_LOCATION_RANGE};
+use super::{
+    CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, MASQUERADED_LOCATION_RANGE,
+    UNDECLARED_LOCATION_RANGE,
+};
 use crate::agent::location_ranges::Outranked;
 use crate::diagnostic::Quoted;
 use crate::fleet::Fleet;
+use crate::granularity::Granularity;
 use crate::kilo::id::SegmentId;
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
@@ -48,6 +52,7 @@ pub(super) fn findings(
             report.owned_elsewhere(offer),
             report.foreign(offer),
             report.undeclared(offer),
+            report.masqueraded(offer),
         ]
     });
     all.flatten().collect()
@@ -184,6 +189,25 @@ impl OfferReport<'_, '_> {
         let finding = || self.finding(&UNDECLARED_LOCATION_RANGE, offer, message);
         (!ranges.is_empty()).then(|| finding().help(help))
     }
+
+    /// Reports ranges to which the node masquerades packets of its own location: in `Cross`, only one node of a location
+    /// has a route to them, and it hides who sends (`Rules` in `pkg/mesh/routes.go`).
+    fn masqueraded(&self, offer: &Offer) -> Option<Finding> {
+        if self.inspected.granularity() != Granularity::Cross || offer.ranges.is_empty() {
+            return None;
+        }
+        let message = format!(
+            "masquerades packets to location range {}, also those from its own location",
+            listed(&offer.ranges)
+        );
+        let command = annotate(offer.node, &format!("{}-", annotation::ALLOWED_LOCATION_IPS));
+        let help = format!(
+            "if other clusters should reach the addresses, add them to `additionalCIDRs` of `{0}`; then run `{command}` \
+             and `clustermesh snapshot {0}`",
+            self.cluster()
+        );
+        Some(self.finding(&MASQUERADED_LOCATION_RANGE, offer, message).help(help))
+    }
 }
 
 /// Returns the commands that remove from annotations what others have.
@@ -260,6 +284,23 @@ mod tests {
         insta::assert_snapshot!(contested("192.168.0.0/16"), @"warning[contested-location-range] east/a: location range 192.168.0.0/16 overlaps internal address 192.168.2.1/32 of `b`, which is in another location");
         insta::assert_snapshot!(contested("10.1.2.128/25,10.101.0.2/32"), @"warning[contested-location-range] east/a: location range 10.1.2.128/25 overlaps pod CIDR 10.1.2.0/24 of `b`, which is in another location (and 1 more)");
         assert_eq!(contested("192.168.1.0/24,10.1.1.0/24"), "");
+    }
+
+    #[test]
+    fn a_node_in_cross_masquerades_what_goes_to_them() {
+        let report_on = |granularity: &str, ranges: &str| {
+            let node = format!(
+                "a pod=10.1.1.0/24 key=A wg=10.101.0.1/24 endpoint=198.18.0.1:51820 external=198.18.0.1 granularity={granularity} internal-ip=192.168.1.1/24 allowed-location-ips={ranges}"
+            );
+            report(findings, &[("east", FIELDS, &node), ("west", "granularity: Full", "")])
+        };
+        insta::assert_snapshot!(report_on("cross", "172.31.5.0/24,172.31.6.0/24"), @"
+        warning[masqueraded-location-range] east/a: masquerades packets to location range 172.31.5.0/24, 172.31.6.0/24, also those from its own location
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
+          help: if other clusters should reach the addresses, add them to `additionalCIDRs` of `east`; then run `kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips-` and `clustermesh snapshot east`
+        ");
+        assert_eq!(report_on("cross", ""), "");
+        assert_eq!(report_on("full", "172.31.5.0/24"), "");
     }
 
     /// Returns what is found where both of two nodes, each a location of its own, offer ranges.
