@@ -76,6 +76,10 @@ pub fn value(quantity: Quantity, load: &Load, capacity: &Capacity) -> Option<f64
 /// second. 2,450 Peers took 92 s.
 const FLUX_SECONDS_PER_PEER: f64 = 2.0 / 50.0;
 
+/// The bytes that a node publishes of a Peer with which it had a handshake, in `discovered-endpoints`: its key and its
+/// endpoint in JSON.
+const ANNOTATION_BYTES_PER_PEER: usize = 92;
+
 /// A value, and how it comes about.
 struct Reckoning {
     value: f64,
@@ -136,6 +140,11 @@ fn work(quantity: Quantity, load: &Load, capacity: &Capacity) -> Option<Reckonin
         Quantity::RestartSeconds => restart(load, capacity),
         Quantity::Routes => Reckoning::sum(load.ranges(), load.nodes.routes, "A + routes to nodes"),
         Quantity::ConfigurationBytes => configuration(load),
+        Quantity::AnnotationBytes => Reckoning::product(
+            ANNOTATION_BYTES_PER_PEER,
+            load.peers(),
+            "bytes for a Peer with a handshake × P",
+        ),
         Quantity::TunnelsPerNode => {
             Reckoning::sum(load.peers(), load.nodes.tunnels, "P + other segments")
         }

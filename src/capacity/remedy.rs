@@ -38,6 +38,7 @@ pub fn remedy(quantity: Quantity) -> LoadRemedy {
         | Quantity::Routes
         | Quantity::ConfigurationBytes => FEWER_RANGES,
         Quantity::Peers
+        | Quantity::AnnotationBytes
         | Quantity::TunnelsPerNode
         | Quantity::Tunnels
         | Quantity::StoredBytes

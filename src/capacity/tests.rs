@@ -11,6 +11,7 @@ use crate::agent::applied::AppliedFile;
 use crate::agent::model::Model;
 use crate::config::Capacity;
 use crate::config::capacity::{Costs, Quantity, Steps};
+use crate::diagnostic::Severity;
 use crate::granularity::Granularity;
 use crate::snapshot::Snapshot;
 use crate::testing::{node, own};
@@ -189,6 +190,7 @@ fn formulas_are_reported_with_their_numbers() {
     restartSeconds 16 h [ok] = Σ over Peers of one apply with the Peers before it (1,600 applies, from 0 s to 107 s)
     routes 3,258 [ok] = A + routes to nodes (3,200 + 58)
     configurationBytes 268,176 [ok] = its text: interface, other segments, Peers (5,216 + 262,960 for Peers)
+    annotationBytes 147,200 [ok] = bytes for a Peer with a handshake × P (92 × 1,600)
     tunnelsPerNode 1,629 [ok] = P + other segments (1,600 + 29)
     tunnels 48,000 [ok] = P × segments (1,600 × 30)
     dnsEndpoints 0 [ok] = Peers whose endpoint is a name ()
@@ -200,6 +202,19 @@ fn formulas_are_reported_with_their_numbers() {
     fileBytes 300,000 [notice] = the largest file ()
     directoryEntries 2 [ok] = a file for each source, and a kustomization ()
     ");
+}
+
+/// With some 2,800 Peers, the API server refuses what a node publishes of them.
+#[test]
+fn the_annotations_of_a_node_have_a_limit() {
+    let grade = |number| {
+        let load = load(&nodes(1), &[peers("s", 0..number)]);
+        estimate(&load, Quantity::AnnotationBytes).grade
+    };
+    assert_eq!(grade(2_100), None);
+    assert_eq!(grade(2_200), Some(Severity::Warning));
+    assert_eq!(grade(2_800), Some(Severity::Warning));
+    assert_eq!(grade(2_801), Some(Severity::Error));
 }
 
 #[test]

@@ -195,6 +195,9 @@ quantities! {
     Routes routes "routes" [None, None, None];
     /// Size in bytes of a node's WireGuard configuration as text.
     ConfigurationBytes configuration_bytes "configurationBytes" [None, Some(1_000_000), None];
+    /// Size in bytes of what a node publishes of the Peers with which it had a handshake. The annotations of a node have at
+    /// most 256 KiB together. With more, its API server refuses the heartbeat, and Kilo on the other nodes drops the node.
+    AnnotationBytes annotation_bytes "annotationBytes" [None, Some(196_608), Some(257_600)];
     /// WireGuard peers of a node: the other segments of its cluster, and the Peers.
     TunnelsPerNode tunnels_per_node "tunnelsPerNode" [None, None, None];
     /// Tunnel ends of all nodes of a cluster towards other clusters. These are not objects.

@@ -75,6 +75,7 @@ fn crowded_node(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
             Quantity::RestartSeconds => "for a Kilo restart",
             Quantity::Routes => "routes",
             Quantity::ConfigurationBytes => "bytes of WireGuard configuration",
+            Quantity::AnnotationBytes => "bytes of discovered endpoints",
             Quantity::TunnelsPerNode => "WireGuard peers",
             Quantity::Tunnels => "tunnels in total",
             _ => return None,

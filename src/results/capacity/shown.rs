@@ -65,6 +65,7 @@ impl CapacitySection {
             | Quantity::RestartSeconds
             | Quantity::Routes
             | Quantity::ConfigurationBytes
+            | Quantity::AnnotationBytes
             | Quantity::TunnelsPerNode
             | Quantity::Tunnels
             | Quantity::DnsEndpoints => Self::Kilo,

@@ -70,6 +70,7 @@ fn an_example_costs_what_the_book_says() {
     LIMIT                   WARNING    FIT        ERROR    FIT  FIRST
     applySeconds              > 5 s     94       > 30 s    241  management
     applicationBytes      > 591,000    496  > 1,536,600  1,296  management
+    annotationBytes       > 196,608    709    > 257,600    930  management
     kustomizeSeconds          > 4 s    719       > 13 s  1,300  management
     directoryEntries        > 1,000    995      > 3,000  2,995  management
     peers                   > 3,000    996     > 10,000  3,330  management
@@ -100,6 +101,7 @@ fn a_target_is_reported_with_every_formula() {
                                                         4 applies, from 0 s to 2 ms
         -        routes                10               A + routes to nodes = 8 + 2
         ok       configurationBytes   910  ≤ 1,000,000  its text: interface, other segments, Peers = 266 + 644 for Peers
+        ok       annotationBytes      368  ≤ 196,608    bytes for a Peer with a handshake × P = 92 × 4
         -        tunnelsPerNode         5               P + other segments = 4 + 1
         -        tunnels                8               P × segments = 4 × 2
         ok       dnsEndpoints           0  ≤ 0          Peers whose endpoint is a name
@@ -152,6 +154,7 @@ fn what_is_too_much_is_reported_with_what_would_make_it_less() {
     applySeconds              > 0 s      0       > 30 s    429  east
     applicationBytes      > 591,000    748  > 1,536,600  1,948  east
     directoryEntries        > 1,000    997      > 3,000  2,997  east
+    annotationBytes       > 196,608  1,066    > 257,600  1,398  east
     kustomizeSeconds          > 4 s  1,082       > 13 s  1,953  east
     fluxSeconds             > 180 s  2,248                      east
     configurationBytes  > 1,000,000  3,102                      east
@@ -256,6 +259,7 @@ fn a_change_is_reported_with_the_time_that_kilo_is_busy() {
     applySeconds              > 5 s    172       > 30 s    429  east
     applicationBytes      > 591,000    748  > 1,536,600  1,948  east
     directoryEntries        > 1,000    997      > 3,000  2,997  east
+    annotationBytes       > 196,608  1,066    > 257,600  1,398  east
     kustomizeSeconds          > 4 s  1,082       > 13 s  1,953  east
     peers                   > 3,000  1,498     > 10,000  4,998  east
     fluxSeconds             > 180 s  2,248                      east
@@ -358,6 +362,7 @@ fn what_is_the_same_for_several_is_reported_once_and_the_gravest_first() {
     applySeconds              > 5 s    172       > 30 s    428  east
     applicationBytes      > 591,000    747  > 1,536,600  1,947  east
     directoryEntries        > 1,000    997      > 3,000  2,997  east
+    annotationBytes       > 196,608  1,066    > 257,600  1,397  east
     kustomizeSeconds          > 4 s  1,082       > 13 s  1,952  east
     fluxSeconds             > 180 s  2,247                      east
     configurationBytes  > 1,000,000  3,102                      east

@@ -112,6 +112,7 @@ fn prints_the_defaults() {
     limits.capacity.restartSeconds                       (none)                                           default
     limits.capacity.routes                               (none)                                           default
     limits.capacity.configurationBytes                   warning 1000000                                  default
+    limits.capacity.annotationBytes                      warning 196608, error 257600                     default
     limits.capacity.tunnelsPerNode                       (none)                                           default
     limits.capacity.tunnels                              (none)                                           default
     limits.capacity.dnsEndpoints                         warning 0                                        default
@@ -481,6 +482,7 @@ fn understands_the_config_of_the_book() {
     limits.capacity.restartSeconds                       (none)                                                            default
     limits.capacity.routes                               (none)                                                            default
     limits.capacity.configurationBytes                   warning 1000000                                                   default
+    limits.capacity.annotationBytes                      warning 196608, error 257600                                      default
     limits.capacity.tunnelsPerNode                       (none)                                                            default
     limits.capacity.tunnels                              (none)                                                            default
     limits.capacity.dnsEndpoints                         warning 0                                                         default

@@ -112,6 +112,7 @@ fn limits_are_a_table() {
     applySeconds              > 5 s      4       > 30 s     17  east
     applicationBytes      > 591,000    748  > 1,536,600  1,948  east
     directoryEntries        > 1,000    997      > 3,000  2,997  east
+    annotationBytes       > 196,608  1,066    > 257,600  1,398  east
     kustomizeSeconds          > 4 s  1,082       > 13 s  1,953  east
     fluxSeconds             > 180 s  2,248                      east
     configurationBytes  > 1,000,000  3,102                      east

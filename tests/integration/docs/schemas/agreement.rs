@@ -150,6 +150,7 @@ fn whole_config() -> Value {
         "restartSeconds": { "warning": 60 },
         "routes": { "warning": 10000 },
         "configurationBytes": { "warning": 1_000_000 },
+        "annotationBytes": { "warning": 196_608, "error": 257_600 },
         "tunnelsPerNode": { "warning": 1000 },
         "tunnels": { "warning": 120_000 },
         "dnsEndpoints": { "warning": 0 },
