@@ -61,6 +61,8 @@ pub struct ProposedCluster {
     pub granularity: Option<Granularity>,
     /// The fields that let other clusters dial the nodes.
     pub endpoints: EndpointAdvice,
+    /// The ranges of its Services, if its API server shows them.
+    pub services: Vec<Cidr>,
 }
 
 impl Proposal {
@@ -112,6 +114,15 @@ impl Proposal {
         }
         proposal.leave_out_unrouted(&routed);
         Ok(proposal)
+    }
+
+    /// Adds the ranges of the Services of a cluster. Peers of other clusters must not take them over.
+    pub fn add_service_ranges(&mut self, cluster: &ClusterName, ranges: &[Cidr]) {
+        for it in self.clusters.iter_mut().filter(|it| it.name == *cluster) {
+            let own = it.pods.iter().map(|it| it.cidr).collect::<Vec<Cidr>>();
+            let others = ranges.iter().filter(|it| !own.iter().any(|own| own.overlaps(**it)));
+            it.services = others.copied().collect();
+        }
     }
 
     /// Returns the mesh as YAML, with a comment for every line.
@@ -288,6 +299,7 @@ impl ProposedCluster {
             wireguard,
             granularity: None,
             endpoints: EndpointAdvice::default(),
+            services: Vec::new(),
         })
     }
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::externals::{Externals, LeftPeer, ProposedExternal};
 use super::{AgreedRange, EndpointAdvice, Proposal, ProposedCluster, WireguardRange};
 use crate::diagnostic::escaped;
+use crate::net::Cidr;
 use crate::text;
 use crate::yaml::scalar;
 
@@ -200,8 +201,29 @@ fn push_cluster(yaml: &mut String, proposal: &Proposal, cluster: &ProposedCluste
              # underlays: [{{ name: lan, cidrs: {cidrs} }}]\n"
         );
     }
-    let hint = service_hint(proposal, cluster);
-    let _ = writeln!(yaml, "      # {hint}");
+    yaml.push_str(&service_lines(proposal, cluster));
+}
+
+/// Returns the lines about the ranges of the Services: those that the API server shows, else a comment.
+fn service_lines(proposal: &Proposal, cluster: &ProposedCluster) -> String {
+    let Some(first) = cluster.services.first() else {
+        return format!("      # {}\n", service_hint(proposal, cluster));
+    };
+    let declare = if !cluster.endpoints.is_reached() {
+        "No node has an endpoint, so none can carry them to other clusters.".to_owned()
+    } else if proposal.existing.is_flat {
+        "If other clusters should reach the Services, add them to `allowedNetworks` instead."
+            .to_owned()
+    } else {
+        format!(
+            "If other clusters should reach the Services, write instead:\n      # serviceCIDR: {first}"
+        )
+    };
+    format!(
+        "      # Ranges of the Services, from the API server. The line keeps Peers of other clusters out of them.\n      \
+         # {declare}\n      localNetworks: {}\n",
+        list(&cluster.services.iter().map(Cidr::to_string).collect::<Vec<_>>())
+    )
 }
 
 /// Returns the comment about the range of the Services, which no node reports. Peers of other clusters must not take it over,

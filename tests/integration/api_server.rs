@@ -119,6 +119,12 @@ impl Setup {
         self
     }
 
+    /// Adds another object, or a list of objects, at its path.
+    pub(crate) fn object(mut self, path: &str, object: Value) -> Self {
+        self.objects.insert(path.to_owned(), object);
+        self
+    }
+
     pub(crate) fn login(mut self, login: Login) -> Self {
         self.login = Some(login);
         self

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use clustermesh::diagnostic::Finding;
 use clustermesh::name::{ClusterName, ServiceName};
+use clustermesh::net::Cidr;
 use clustermesh::rules::clusters::{self, Fault, UNREADABLE, Weakness};
 use clustermesh::snapshot::listing::Listing;
 use clustermesh::snapshot::services::FoundServices;
@@ -50,6 +51,8 @@ pub(crate) type ServiceNames = BTreeMap<ClusterName, BTreeSet<ServiceName>>;
 #[derive(Debug)]
 pub(crate) enum Wanted {
     Nodes,
+    /// Nodes, and the ranges of Services if there is the right to list them.
+    NodesAndServiceRanges,
     Peers,
     NodesAndPeers,
     /// Both, and the guard.
@@ -62,7 +65,7 @@ impl Wanted {
     /// Returns what the answers contain, for people.
     fn answers(&self) -> &'static str {
         match self {
-            Self::Nodes => "node list",
+            Self::Nodes | Self::NodesAndServiceRanges => "node list",
             Self::Peers => "Peers",
             Self::NodesAndPeers | Self::All => "nodes and the Peers",
             Self::Services(_) => "Services",
@@ -104,6 +107,8 @@ pub(crate) struct ClusterAnswer {
     pub(crate) guard: Result<Vec<Value>, Fault>,
     /// The Services that were found.
     pub(crate) services: FoundServices,
+    /// The ranges of its Services, if the API server shows them.
+    pub(crate) service_ranges: Vec<Cidr>,
     /// Reasons for which another server may have answered.
     weaknesses: Vec<Weakness>,
     /// The secrets that no message may show.
@@ -275,25 +280,27 @@ async fn list(
 ) -> Result<ClusterAnswer, Fault> {
     let listed_at = clock::now();
     let (listing, pages) = match wanted {
-        Wanted::Nodes | Wanted::NodesAndPeers | Wanted::All => objects::nodes(&connection).await?,
         Wanted::Peers | Wanted::Services(_) => <(Listing, usize)>::default(),
+        _ => objects::nodes(&connection).await?,
     };
     let peers = match wanted {
         Wanted::Peers | Wanted::NodesAndPeers | Wanted::All => objects::peers(&connection).await?,
-        Wanted::Nodes | Wanted::Services(_) => PeerList::default(),
+        _ => PeerList::default(),
     };
     let guard = match wanted {
         Wanted::All => objects::guard(&connection).await,
-        Wanted::Nodes | Wanted::Peers | Wanted::NodesAndPeers | Wanted::Services(_) => {
-            Ok(Vec::new())
-        }
+        _ => Ok(Vec::new()),
+    };
+    let service_ranges = match wanted {
+        Wanted::NodesAndServiceRanges => objects::service_ranges(&connection).await,
+        _ => Vec::new(),
     };
     let services = match wanted {
         Wanted::Services(names) => match names.get(cluster) {
             Some(names) => objects::services(&connection, cluster, names).await?,
             None => FoundServices::new(),
         },
-        Wanted::Nodes | Wanted::Peers | Wanted::NodesAndPeers | Wanted::All => FoundServices::new(),
+        _ => FoundServices::new(),
     };
     Ok(ClusterAnswer {
         listing,
@@ -302,6 +309,7 @@ async fn list(
         peers,
         guard,
         services,
+        service_ranges,
         weaknesses: connection.weaknesses,
         hidden: connection.hidden,
         answers: wanted.answers(),

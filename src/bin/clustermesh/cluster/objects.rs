@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clustermesh::admission::NAME;
 use clustermesh::agent::applied::{AppliedFile, PeerListing, PeerPageError};
 use clustermesh::name::{ClusterName, ServiceName};
+use clustermesh::net::Cidr;
 use clustermesh::rules::clusters::{Fault, OVERSIZED, UNREADABLE, shown};
 use clustermesh::snapshot::listing::{Listing, PageError};
 use clustermesh::snapshot::services::{FoundServices, answered};
@@ -18,7 +19,8 @@ use super::connection::Connection;
 use super::failure::{self, RequestFailure, useless};
 use super::pages::{self, Collection, object, unreadable};
 use super::request::{
-    ApiRequest, ApiResponse, GET_GUARD, LIST_NODES, LIST_PEERS, Right, SMALL, answer, refused,
+    ApiRequest, ApiResponse, GET_GUARD, LIST_NODES, LIST_PEERS, LIST_SERVICE_RANGES,
+    Right, SMALL, answer, refused,
 };
 use crate::secrets::Redactions;
 
@@ -94,6 +96,26 @@ pub(super) async fn services(
         }
     }
     Ok(found)
+}
+
+/// The path of the ranges of Services, which API servers from version 1.33 on have.
+const SERVICE_RANGES: &str = "/apis/networking.k8s.io/v1/servicecidrs";
+
+/// The most ranges of Services that are read.
+const MOST_RANGES: usize = 16;
+
+/// Lists the ranges of Services. Older servers do not have the list, and the right to read it is optional.
+pub(super) async fn service_ranges(connection: &Connection) -> Vec<Cidr> {
+    let request =
+        ApiRequest { path: SERVICE_RANGES.to_owned(), right: LIST_SERVICE_RANGES, limit: SMALL };
+    let read = |bytes: &[u8]| object(bytes, &connection.hidden);
+    let Ok(ApiResponse::With(list)) = answer(connection, &request, read).await else {
+        return Vec::new();
+    };
+    let ranges = list["items"].as_array().into_iter().flatten();
+    let ranges = ranges.filter_map(|it| it["spec"]["cidrs"].as_array()).flatten();
+    let ranges = ranges.filter_map(|it| it.as_str()?.parse().ok());
+    ranges.take(MOST_RANGES).collect()
 }
 
 const KINDS: [&str; 2] = ["validatingadmissionpolicies", "validatingadmissionpolicybindings"];

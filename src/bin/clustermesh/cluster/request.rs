@@ -345,6 +345,13 @@ pub(super) const GET_GUARD: Right = Right {
     help: Cow::Borrowed("`clustermesh rbac --peers` prints the manifests that grant this right"),
 };
 
+/// To list the ranges of the Services of the cluster. Without it, they are not known.
+pub(super) const LIST_SERVICE_RANGES: Right = Right {
+    name: Cow::Borrowed("`list` `servicecidrs.networking.k8s.io`"),
+    is_of_operator: false,
+    help: Cow::Borrowed("write the `--service-cidr` of the cluster into the mesh"),
+};
+
 /// To list the operator's ClusterMesh objects in its cluster.
 pub(super) const LIST_MESHES: Right = Right {
     name: Cow::Borrowed("`list` `clustermeshes.kilo.squat.ai`"),

@@ -456,7 +456,7 @@ fn nodes_outside_are_findings() {
 #[cfg(feature = "snapshot")]
 mod live {
     use super::*;
-    use crate::api_server::{Answer, ApiServer, Context, Login, Setup, kubeconfig};
+    use crate::api_server::{Answer, ApiServer, Context, Login, Request, Setup, kubeconfig};
 
     fn reach(folder: &Folder, servers: [&ApiServer; 2]) {
         let contexts = ["east", "admin@west"].into_iter().zip(servers);
@@ -489,6 +489,43 @@ mod live {
             let run = run(&folder, command);
             assert_eq!(run.code, 0, "{command:?}: {}{}", run.stdout, run.stderr);
         }
+    }
+
+    /// From Kubernetes 1.33 on, the API server shows them to those with the right to list them.
+    #[test]
+    fn ranges_of_services_are_those_of_the_api_server() {
+        const PATH: &str = "/apis/networking.k8s.io/v1/servicecidrs";
+        let nodes = |cluster| dump(cluster)["items"].as_array().unwrap().clone();
+        let ranges = json!({
+            "kind": "ServiceCIDRList",
+            "apiVersion": "networking.k8s.io/v1",
+            "items": [
+                { "metadata": { "name": "kubernetes" }, "spec": { "cidrs": ["10.99.0.0/16", "fd99::/112"] } },
+                { "metadata": { "name": "more" }, "spec": { "cidrs": ["10.98.0.0/24", "x", 7] } },
+                { "metadata": { "name": "wrong" }, "spec": {} },
+            ],
+        });
+        let east = Setup::nodes(&nodes(1)).object(PATH, ranges).start();
+        let forbidden = |request: &Request, _| {
+            let is_asked = request.path == PATH;
+            is_asked.then(|| Answer::failure(403, "Forbidden", "forbidden").into())
+        };
+        let west = Setup::nodes(&nodes(2)).fault(forbidden).start();
+        let folder = Folder::empty();
+        reach(&folder, [&east, &west]);
+        let written = run(&folder, &CONTEXTS);
+        assert_eq!(written.code, 0, "{}", written.stderr);
+        let mesh = folder.read("mesh.yaml");
+        let (of_east, of_west) = mesh.split_once("- name: west").unwrap();
+        insta::assert_snapshot!(of_east[of_east.find("      # Ranges").unwrap()..].trim_end(), @r#"
+        # Ranges of the Services, from the API server. The line keeps Peers of other clusters out of them.
+        # If other clusters should reach the Services, write instead:
+        # serviceCIDR: 10.99.0.0/16
+        localNetworks: [10.99.0.0/16, "fd99::/112", 10.98.0.0/24]
+        "#);
+        assert_contains(of_west, "# localNetworks: [RANGE]");
+        let run = run(&folder, &["validate", "--output", "concise"]);
+        assert_eq!(run.code, 0, "{}", run.stdout);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use clustermesh::rules;
 use clustermesh::snapshot::Snapshot;
 use clustermesh::text;
 
-use super::clusters::{ClusterOptions, ProposedMesh};
+use super::clusters::{ClusterOptions, ProposedMesh, add_service_ranges};
 use super::mesh_addition::{MeshAddition, UnplacedEntries};
 use super::starter_files::EXAMPLE_MESH;
 use crate::Outcome;
@@ -61,10 +61,11 @@ impl ClusterOptions {
             repository.source(chosen).ok_or_else(|| anyhow!("its file is unknown"))?;
         let existing = repository.existing(chosen, source);
         let proposal = Proposal::added(chosen.name.clone(), &snapshots, existing);
-        let proposal = proposal.map_err(|obstacles| {
+        let mut proposal = proposal.map_err(|obstacles| {
             let findings = rules::proposal::obstacles(&obstacles, &[]);
             CommandFailure::without_files(findings, Outcome::Findings)
         })?;
+        add_service_ranges(&mut proposal, &read);
         let entries = proposal.to_entries();
         match repository.inserted(chosen, &entries) {
             Ok(yaml) => {

@@ -110,6 +110,8 @@ pub(super) struct ProposedMesh {
 pub(super) struct ReadCluster {
     pub(super) nodes: ListedNodes,
     pub(super) snapshot: Snapshot,
+    /// The ranges of its Services, if its API server shows them.
+    pub(super) service_ranges: Vec<Cidr>,
     findings: Vec<Finding>,
 }
 
@@ -173,6 +175,7 @@ impl ClusterOptions {
             CommandFailure::without_files(findings, Outcome::Findings)
         })?;
         proposal.add_externals(&peers, &snapshots);
+        add_service_ranges(&mut proposal, &read);
         let mut mesh = ProposedMesh::new(proposal.to_yaml(), read);
         mesh.lists_peers = proposal.lists_peers();
         mesh.subnets = proposal.subnets().map(|(name, it)| (name.clone(), it)).collect();
@@ -186,7 +189,12 @@ impl ClusterOptions {
         let mut read = self.read_live(settings)?;
         for dump in &self.from {
             let (nodes, snapshot) = read_nodes(dump, settings)?;
-            read.push(ReadCluster { nodes, snapshot, findings: Vec::new() });
+            read.push(ReadCluster {
+                nodes,
+                snapshot,
+                service_ranges: Vec::new(),
+                findings: Vec::new(),
+            });
         }
         Ok(read)
     }
@@ -318,6 +326,13 @@ impl ClusterOptions {
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with the feature")]
     fn read_live(&self, _: &mut Settings) -> CommandResult<Vec<ReadCluster>> {
         Ok(Vec::new())
+    }
+}
+
+/// Adds the ranges of Services that API servers show.
+pub(super) fn add_service_ranges(proposal: &mut Proposal, read: &[ReadCluster]) {
+    for ReadCluster { nodes, service_ranges, .. } in read {
+        proposal.add_service_ranges(&nodes.cluster, service_ranges);
     }
 }
 

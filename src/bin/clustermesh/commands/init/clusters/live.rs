@@ -89,9 +89,10 @@ fn read(
     clusters: &BTreeSet<&ClusterName>,
     settings: &Settings,
 ) -> CommandResult<Vec<ReadCluster>> {
-    let answers = contact.ask(clusters, Wanted::Nodes, None, |cluster, answer| {
-        read_answer(cluster, answer?, settings)
-    })?;
+    let answers =
+        contact.ask(clusters, Wanted::NodesAndServiceRanges, None, |cluster, answer| {
+            read_answer(cluster, answer?, settings)
+        })?;
     let (mut read, mut faults) = (Vec::new(), Vec::new());
     for (cluster, answer) in answers {
         match answer {
@@ -120,5 +121,5 @@ fn read_answer(
         let problem = answer.hidden.hide(&error.to_string());
         useless(&UNREADABLE, &problem)
     })?;
-    Ok(ReadCluster { nodes, snapshot, findings })
+    Ok(ReadCluster { nodes, snapshot, service_ranges: answer.service_ranges, findings })
 }
