@@ -45,7 +45,7 @@ use crate::diagnostic::{bare, gravest_first};
 pub use check::{CheckInputs, CheckStandard, CheckedPlan, CheckedTree, check};
 pub use command::{annotate_keepalive, annotate_nat, with_access};
 pub use excused::excused;
-pub use kilo::uncertain_leaders;
+pub use kilo::{uncertain_leaders, unrouted_pods};
 pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of, page_of_term};
 pub use membership::{

@@ -21,6 +21,7 @@ mod file;
 pub mod handshakes;
 pub mod listing;
 pub mod plugin;
+pub mod pods;
 pub mod services;
 pub mod stray;
 

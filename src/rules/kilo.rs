@@ -24,6 +24,7 @@ mod subnet;
 
 pub(super) use family::separation;
 pub(super) use pod_addresses::finding as mismatched_pod_addresses;
+pub use pod_addresses::unrouted as unrouted_pods;
 
 rules! {
     "Kilo's settings on the nodes" in "kilo" about Plan;
@@ -50,8 +51,8 @@ rules! {
     IGNORED_LOCATION_RANGE = "ignored-location-range" Warning;
     CONTESTED_LOCATION_RANGE = "contested-location-range" Warning;
     UNDECLARED_LOCATION_RANGE = "undeclared-location-range" Notice;
-    UNROUTABLE_FAMILY = "unroutable-family" Notice;
     MASQUERADED_LOCATION_RANGE = "masqueraded-location-range" Warning;
+    UNROUTABLE_FAMILY = "unroutable-family" Notice;
     MISMATCHED_SUBNET = "mismatched-subnet" Warning;
     DIFFERENT_FAMILIES = "different-families" Warning;
     EXCEEDED_MTU = "exceeded-mtu" Warning;

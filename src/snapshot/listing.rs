@@ -151,6 +151,11 @@ impl Listing {
         self.nodes.is_empty()
     }
 
+    /// Returns the nodes.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().map(|it| &it.node)
+    }
+
     /// Returns the heartbeats of the agents, in nodes that were listed at the time `now`.
     pub fn heartbeats(&self, now: i64) -> Heartbeats {
         let times = self.nodes.iter().filter_map(|it| Some((it.node.name.clone(), it.last_seen?)));

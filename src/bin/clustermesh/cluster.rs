@@ -13,6 +13,7 @@ use clustermesh::name::{ClusterName, ServiceName};
 use clustermesh::net::Cidr;
 use clustermesh::rules::clusters::{self, Fault, UNREADABLE, Weakness};
 use clustermesh::snapshot::listing::Listing;
+use clustermesh::snapshot::pods::PodSample;
 use clustermesh::snapshot::services::FoundServices;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
@@ -55,7 +56,7 @@ pub(crate) enum Wanted {
     NodesAndServiceRanges,
     Peers,
     NodesAndPeers,
-    /// Both, and the guard.
+    /// Both, the guard, and pods if there is the right to list them.
     All,
     /// Those of these Services that it has.
     Services(ServiceNames),
@@ -105,6 +106,8 @@ pub(crate) struct ClusterAnswer {
     pub(crate) peers: PeerList,
     /// The policy and the binding of the guard, as far as they are there, or the fault that prevented an answer.
     pub(crate) guard: Result<Vec<Value>, Fault>,
+    /// A pod of each node, if there is the right to list pods.
+    pub(crate) pods: PodSample,
     /// The Services that were found.
     pub(crate) services: FoundServices,
     /// The ranges of its Services, if the API server shows them.
@@ -291,6 +294,10 @@ async fn list(
         Wanted::All => objects::guard(&connection).await,
         _ => Ok(Vec::new()),
     };
+    let pods = match wanted {
+        Wanted::All => objects::pods(&connection).await,
+        _ => PodSample::default(),
+    };
     let service_ranges = match wanted {
         Wanted::NodesAndServiceRanges => objects::service_ranges(&connection).await,
         _ => Vec::new(),
@@ -308,6 +315,7 @@ async fn list(
         pages,
         peers,
         guard,
+        pods,
         services,
         service_ranges,
         weaknesses: connection.weaknesses,

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use super::MISMATCHED_POD_ADDRESSES;
 use crate::kilo::cluster::Cluster;
 use crate::kilo::pod_network::unrouted_pods;
+use crate::name::ClusterName;
 use crate::net::{Cidr, Family};
 use crate::rules::{Finding, bare};
 use crate::snapshot::Node;
 use crate::snapshot::plugin::NetworkPlugin;
+use crate::snapshot::pods::PodOutside;
 use crate::text::count;
 
 /// A node that shows other pods than Kilo routes.
@@ -58,6 +60,25 @@ pub(in crate::rules) fn finding(cluster: &Cluster) -> Option<Finding> {
     Some(finding.help(format!(
         "{setting}, create all pods of the cluster again, then run `clustermesh snapshot {name}`"
     )))
+}
+
+/// Returns a finding about pods of a live cluster with addresses outside of the pod CIDRs of their nodes, given on how many
+/// nodes a pod was found.
+pub fn unrouted(cluster: &ClusterName, outside: &[PodOutside], sampled: usize) -> Option<Finding> {
+    let first = outside.first()?;
+    let message = format!(
+        "pods have addresses that Kilo does not route: a pod of {} has {}, and the pod CIDR of the node is {} ({} of {})",
+        bare(&first.node.name),
+        first.address,
+        first.assigned,
+        outside.len(),
+        count(sampled, "node")
+    );
+    let finding = Finding::on_cluster(&MISMATCHED_POD_ADDRESSES, cluster, message);
+    Some(finding.help(
+        "let the network plugin use the pod CIDRs of Kubernetes (Cilium: `ipam.mode=kubernetes`; Calico: the IPAM `host-local` \
+         with `\"subnet\": \"usePodCidr\"`), then create all pods of the cluster again",
+    ))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use clustermesh::name::{ClusterName, ServiceName};
 use clustermesh::net::Cidr;
 use clustermesh::rules::clusters::{Fault, OVERSIZED, UNREADABLE, shown};
 use clustermesh::snapshot::listing::{Listing, PageError};
+use clustermesh::snapshot::pods::PodSample;
 use clustermesh::snapshot::services::{FoundServices, answered};
 use http::StatusCode;
 use serde::Deserialize;
@@ -19,7 +20,7 @@ use super::connection::Connection;
 use super::failure::{self, RequestFailure, useless};
 use super::pages::{self, Collection, object, unreadable};
 use super::request::{
-    ApiRequest, ApiResponse, GET_GUARD, LIST_NODES, LIST_PEERS, LIST_SERVICE_RANGES,
+    ApiRequest, ApiResponse, GET_GUARD, LIST_NODES, LIST_PEERS, LIST_PODS, LIST_SERVICE_RANGES,
     Right, SMALL, answer, refused,
 };
 use crate::secrets::Redactions;
@@ -96,6 +97,23 @@ pub(super) async fn services(
         }
     }
     Ok(found)
+}
+
+/// Lists pods, as far as needed. The right to list them is optional.
+pub(super) async fn pods(connection: &Connection) -> PodSample {
+    let listed = pages::list(connection, "/api/v1/pods", &LIST_PODS).await;
+    listed.ok().flatten().map(|it| it.0).unwrap_or_default()
+}
+
+impl Collection for PodSample {
+    fn count(&self) -> usize {
+        self.read()
+    }
+
+    fn add(&mut self, bytes: &[u8], _: &Redactions) -> Result<Option<String>, RequestFailure> {
+        // No text of a pod is kept but the name of its node, which only finds the node.
+        self.page(bytes).map_err(|_| unreadable("expected a PodList"))
+    }
 }
 
 /// The path of the ranges of Services, which API servers from version 1.33 on have.

@@ -345,6 +345,13 @@ pub(super) const GET_GUARD: Right = Right {
     help: Cow::Borrowed("`clustermesh rbac --peers` prints the manifests that grant this right"),
 };
 
+/// To list the pods of the cluster. Without it, their addresses are not compared.
+pub(super) const LIST_PODS: Right = Right {
+    name: Cow::Borrowed("`list` `pods`"),
+    is_of_operator: false,
+    help: Cow::Borrowed("`clustermesh rbac --pods` prints the manifests that grant this right"),
+};
+
 /// To list the ranges of the Services of the cluster. Without it, they are not known.
 pub(super) const LIST_SERVICE_RANGES: Right = Right {
     name: Cow::Borrowed("`list` `servicecidrs.networking.k8s.io`"),

@@ -26,6 +26,13 @@ pub(crate) struct RbacArgs {
     #[arg(long)]
     peers: bool,
 
+    /// Also grant the right to list pods, with which `status` compares their addresses with pod CIDRs
+    ///
+    /// Kilo routes the pod CIDRs of nodes, and some network plugins give pods other addresses. `status` then looks at one
+    /// pod of each node, and reports pods outside of the pod CIDRs of their nodes. It keeps nothing of pods.
+    #[arg(long, conflicts_with_all = ["delivery", "secret", "services"])]
+    pods: bool,
+
     /// Print a shell script that creates a login for jobs and writes a kubeconfig
     ///
     /// In each cluster, the script grants the rights to a service account and creates a token that does not expire. It
@@ -109,7 +116,7 @@ fn manifests(args: &RbacArgs, files: &FileOptions) -> CommandResult<String> {
         return Ok(template::filled("secrets", text, Format::Yaml, values)?);
     }
     let text = include_str!("../../../../templates/rbac/account.yaml.j2");
-    let values = context! { peers => args.peers, token => args.kubeconfig };
+    let values = context! { peers => args.peers, pods => args.pods, token => args.kubeconfig };
     let manifests = template::filled("account", text, Format::Yaml, values)?;
     if args.kubeconfig {
         let script = include_str!("rbac/login.sh");

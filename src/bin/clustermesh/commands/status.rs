@@ -17,7 +17,7 @@ use clustermesh::results::status::state::{
 };
 use clustermesh::results::status::tunnels::TunnelReport;
 use clustermesh::rules::clusters::{self, Fault};
-use clustermesh::rules::{Finding, reach};
+use clustermesh::rules::{Finding, reach, unrouted_pods};
 use clustermesh::text::count;
 use serde_json::Value;
 
@@ -222,10 +222,13 @@ impl LiveCluster {
         rendered: &ClusterPeers,
     ) -> Self {
         let read = answer.and_then(|answer| {
-            let findings = answer.findings(cluster);
+            let mut findings = answer.findings(cluster);
             let guard = answer.guard;
+            let pods = answer.pods;
             let versions = answer.peers.versions.clone();
             let has = answer.peers.into_file(cluster)?;
+            let (outside, sampled) = pods.outside(answer.listing.nodes());
+            findings.extend(unrouted_pods(cluster, &outside, sampled));
             let differences = nodes.differences(cluster, answer.listing, answer.listed_at);
             let found = ClusterState {
                 guard: GuardStatus::default(),

@@ -87,6 +87,50 @@ impl Site {
     }
 }
 
+/// Network plugins can give pods other addresses than those of the pod CIDRs, and no annotation need show it.
+#[test]
+fn pods_outside_of_the_pod_cidrs_are_reported_with_the_right_to_list_pods() {
+    let pod = |node: &str, address: &str, is_of_host: bool| {
+        json!({
+            "metadata": { "name": "p", "namespace": "shop" },
+            "spec": { "nodeName": node, "hostNetwork": is_of_host },
+            "status": { "phase": "Running", "podIP": address },
+        })
+    };
+    let pods = [
+        pod("n1", "192.168.3.1", true),
+        pod("n1", "10.0.7.9", false),
+        pod("n2", "10.3.2.5", false),
+    ];
+    let list = json!({ "kind": "PodList", "apiVersion": "v1", "items": pods });
+    let site = Site::new();
+    let west = Setup::nodes(&nodes(3)).object("/api/v1/pods", list).start();
+    let forbidden = |request: &Request, _| {
+        let is_asked = request.path == "/api/v1/pods";
+        is_asked.then(|| Answer::failure(403, "Forbidden", "forbidden").into())
+    };
+    let north = Setup::nodes(&nodes(2)).fault(forbidden).start();
+    let Site { folder, servers: [east, ..] } = site;
+    let site = Site { folder, servers: [east, north, west] };
+    site.reach();
+    for (cluster, server) in CLUSTERS.iter().zip(&site.servers) {
+        server.apply(&site.rendered(cluster));
+    }
+    let run = site.run(&["status"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let found: Vec<&str> = run.stderr.lines().filter(|it| it.contains("warning[")).collect();
+    assert_eq!(
+        found,
+        [
+            "warning[mismatched-pod-addresses]: west: pods have addresses that Kilo does not route: a pod of n1 has \
+             10.0.7.9, and the pod CIDR of the node is 10.3.1.0/24 (1 of 2 nodes)"
+        ]
+    );
+    let manifests = site.folder.run(&["rbac", "--pods"]).stdout;
+    assert_contains(&manifests, "resources: [pods]\n    verbs: [list]\n");
+    assert!(!site.folder.run(&["rbac", "--peers"]).stdout.contains("pods"));
+}
+
 /// A Peer that no mesh has.
 fn laptop(name: &str, key: &str, range: &str) -> Value {
     json!({
