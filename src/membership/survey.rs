@@ -211,19 +211,21 @@ impl<'a> NodeSurvey<'a> {
         }
     }
 
+    /// Finds the nodes that report another granularity: those that decide about it, and others that are used.
     fn dissenters(&self) -> Vec<Dissenter> {
         let granularity = self.cluster.granularity;
-        let voters = self.cluster.voters().into_iter();
-        voters
-            .filter_map(|voter| {
-                let says = voter.kilo.granularity.filter(|&it| it != granularity)?;
-                Some(Dissenter {
-                    node: voter.node.name.clone(),
-                    place: self.place(voter.node),
-                    says,
-                })
-            })
-            .collect()
+        let voters = self.cluster.voters();
+        let voters: BTreeSet<&str> = voters.iter().map(|it| it.node.name.as_str()).collect();
+        let is_meant = |id: NodeId, it: &ClusterNode| {
+            let is_used = !it.kilo.stale && !self.excluded.contains_key(&id);
+            is_used || voters.contains(it.node.name.as_str())
+        };
+        let nodes = self.nodes.numbered().filter(|it| is_meant(it.0, it.1));
+        let dissenters = nodes.filter_map(|(_, node)| {
+            let says = node.kilo.granularity.filter(|&it| it != granularity)?;
+            Some(Dissenter { node: node.node.name.clone(), place: self.place(node.node), says })
+        });
+        dissenters.collect()
     }
 }
 

@@ -5,17 +5,21 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use clustermesh::config::Limits;
+use clustermesh::diagnostic::Finding;
 use clustermesh::document::Source;
 use clustermesh::fleet::{Fleet, Member, external_snapshots};
 use clustermesh::granularity::Granularity;
+use clustermesh::kilo::cluster::ClusterNode;
 use clustermesh::kilo::peer::Translation;
 use clustermesh::manifest::{self, Kustomization, Tree};
 use clustermesh::membership::{LocalNode, PeerCandidate};
 use clustermesh::name::ClusterName;
 use clustermesh::net::{self, Cidr};
+use clustermesh::place::Place;
 use clustermesh::plan::{self, Plan};
 use clustermesh::policy::{self, Policy};
 use clustermesh::rules;
+use clustermesh::rules::verified::unproved_nodes::unproved_nodes;
 use clustermesh::tree_diff::{ChangedContent, ChangedFile, Loss, changes};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -136,6 +140,52 @@ fn peers(text: &str) -> Vec<serde_json::Value> {
     serde_yaml::Deserializer::from_str(text)
         .map(|document| serde_json::Value::deserialize(document).unwrap())
         .collect()
+}
+
+/// A node of which `verify` proves no path has a finding of `validate` with the reason. One about the leader of a location
+/// is about the location.
+fn reasons_are_findings(fleet: &Fleet, plan: &Plan) -> Result<(), TestCaseError> {
+    let findings = rules::findings(fleet, Some(plan));
+    for unproved in unproved_nodes(fleet, Some(plan)) {
+        let member = unproved.member;
+        for unproved in &unproved.nodes {
+            let rule = unproved.rule();
+            let own = member.cluster.node(&unproved.node.name).unwrap();
+            let are_meant = |other: &&ClusterNode| {
+                let is_beside = other.kilo.location == own.kilo.location;
+                other.node.name == own.node.name || rule.name() == "uncertain-leader" && is_beside
+            };
+            let meant = member.cluster.nodes.iter().filter(are_meant);
+            let meant: Vec<Place> = meant.map(|it| member.place(it.node)).collect();
+            let is_about = |it: &&Finding| {
+                let is_of_cluster = it.cluster.as_deref() == Some(member.entry.name.as_str());
+                let is_named = is_of_cluster && it.node.as_ref() == Some(&own.node.name);
+                let mut places = it.labels.iter().map(|it| &it.place);
+                let is_at = places.any(|place| meant.iter().any(|it| is_within(place, it)));
+                // It is about all nodes without an endpoint.
+                let is_of_all = is_of_cluster && rule.name() == "no-initiator";
+                it.rule == rule && (is_named || is_at || is_of_all)
+            };
+            prop_assert!(
+                findings.iter().any(|it| is_about(&it)),
+                "{} of {}: {} ({}) {:#?}",
+                own.node.name,
+                member.entry.name,
+                rule.name(),
+                unproved.reason(),
+                findings
+                    .iter()
+                    .map(|it| format!("{}: {}", it.rule.name(), it.message.shown()))
+                    .collect::<Vec<_>>()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn is_within(place: &Place, node: &Place) -> bool {
+    let pointer = format!("{}/", node.pointer);
+    place.source == node.source && place.pointer.to_string().starts_with(&pointer)
 }
 
 /// What one target gets of one source.
@@ -306,6 +356,11 @@ proptest! {
             }
             Ok(())
         })?;
+    }
+
+    #[test]
+    fn every_reason_of_an_unproved_node_is_a_finding(world in world()) {
+        in_fleet(&world, &mesh(&world), reasons_are_findings)?;
     }
 
     #[test]

@@ -11,7 +11,9 @@ use crate::diagnostic::{MetadataChange, Quoted, Severity};
 use crate::granularity::Granularity;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::location_label::LOCATION_LABELS;
-use crate::kilo::node::{InternalIp, KiloNode, annotation};
+use crate::kilo::node::{InternalIp, KiloNode, annotation, listening};
+use crate::kilo::segment::segments;
+use crate::kilo::topology::Leader;
 use crate::mesh::DEFAULT_TOPOLOGY_LABEL;
 use crate::rules::Finding;
 use crate::rules::command::{annotate, annotate_each, blank, resolved, run};
@@ -213,22 +215,46 @@ fn several_volunteers(
         .help(format!("if only one should lead, {}", run(&annotate_each(others, &change), cluster)))
 }
 
-/// Finds locations with several WireGuard addresses, or whose only one is not on the node that Kilo probably elects.
-fn uncertain_leaders(inspected: &InspectedCluster) -> impl Iterator<Item = Finding> {
-    let nodes = &inspected.cluster().nodes;
-    let formed = inspected.cluster().segments.formed.iter();
-    formed.filter_map(|segment| {
-        let members = segment.members.iter().map(|it| &nodes[*it]);
-        let holders: Vec<&ClusterNode> =
-            members.clone().filter(|it| it.kilo.is_ready() && it.kilo.claims_lead()).collect();
-        if 1 < holders.len() {
-            return Some(several_holders(inspected, &holders));
+/// Finds locations of which the agents of the cluster do not show who leads them.
+fn uncertain_leaders<'f>(
+    inspected: &'f InspectedCluster<'f>,
+) -> impl Iterator<Item = Finding> + use<'f> {
+    let cluster = inspected.cluster();
+    let uncertain = cluster.topology.segments.iter();
+    let uncertain = uncertain.filter(|it| matches!(it.leader, Leader::Ambiguous(_)));
+    let uncertain: BTreeSet<&str> = uncertain.map(|it| it.key.as_str()).collect();
+    let formed = segments(&cluster.nodes.map(|it| &*it.kilo), inspected.granularity()).formed;
+    let formed = formed.into_iter().filter(move |it| uncertain.contains(it.key.as_str()));
+    formed.map(|segment| {
+        let [leader, elected] = [segment.leader, segment.elected].map(|it| &cluster.nodes[it]);
+        let members = || segment.members.iter().map(|it| &cluster.nodes[*it]);
+        let holders = members().filter(|it| it.kilo.is_ready() && it.kilo.claims_lead());
+        match holders.collect::<Vec<&ClusterNode>>().as_slice() {
+            holders @ [_, _, ..] => several_holders(inspected, holders),
+            _ if segment.leader != segment.elected => {
+                uncertain_leader(inspected, leader, elected.node)
+            }
+            _ => elected_by_name(inspected, members().filter(|it| it.kilo.has_name()).collect()),
         }
-        let has_name = members.clone().any(|it| it.kilo.has_name());
-        (segment.leader != segment.elected && !has_name).then(|| {
-            uncertain_leader(inspected, &nodes[segment.leader], nodes[segment.elected].node)
-        })
     })
+}
+
+fn elected_by_name(inspected: &InspectedCluster, named: Vec<&ClusterNode>) -> Finding {
+    let location = named.first().map_or("", |it| &it.kilo.location);
+    let message = format!(
+        "Kilo elects the leader of {} by the addresses of endpoints, and {} have host names",
+        called(location),
+        listed(named.iter().map(|it| Quoted(&it.node.name).to_string())),
+    );
+    let cluster = &inspected.member.entry.name;
+    let finding = Finding::on_cluster(&UNCERTAIN_LEADER, cluster, message);
+    let places = named
+        .into_iter()
+        .filter_map(|it| Some(inspected.annotation(it.node, listening(it.node)?.0)));
+    places.fold(finding, |finding, place| finding.at(place, "")).help(format!(
+        "write addresses into `{}` of these nodes, then run `clustermesh snapshot {cluster}`",
+        annotation::FORCE_ENDPOINT
+    ))
 }
 
 fn several_holders(inspected: &InspectedCluster, holders: &[&ClusterNode]) -> Finding {

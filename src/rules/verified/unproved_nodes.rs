@@ -82,6 +82,17 @@ pub fn unproved_nodes<'f>(fleet: &'f Fleet<'f>, plan: Option<&'f Plan>) -> Vec<U
 }
 
 impl UnprovedNode<'_> {
+    /// Returns the rule of the finding of `validate` about the reason.
+    pub fn rule(&self) -> &'static Rule {
+        match &self.why {
+            Unproved::NotCounted(ExcludedReason::NotReady(Unready::Stale)) => &STALE_NODE,
+            Unproved::Excluded(reason) | Unproved::NotCounted(reason) => rule_of(reason),
+            Unproved::Withheld(withheld) => plan::rule_of(withheld),
+            Unproved::UncertainLeader => &UNCERTAIN_LEADER,
+            Unproved::OtherGranularity => &MIXED_GRANULARITY,
+        }
+    }
+
     /// Describes why no path of it can be proved.
     pub fn reason(&self) -> String {
         match &self.why {
@@ -246,8 +257,9 @@ fn of_member<'f>(
         let excluded = excluded.get(node.node.name.as_str()).copied().cloned();
         excluded
             .map(Unproved::Excluded)
+            .or_else(|| not_counted(member, id, node))
             .or_else(|| divides_otherwise(member, node).then_some(Unproved::OtherGranularity))
-            .or_else(|| unled(member, id, node))
+            .or_else(|| is_uncertainly_led(member, id).then_some(Unproved::UncertainLeader))
             .or_else(|| ungiven.get(&id).copied().map(Unproved::Withheld))
     };
     let nodes: Vec<UnprovedNode> = cluster
@@ -270,16 +282,18 @@ fn divides_otherwise(member: &Member, node: &ClusterNode) -> bool {
     reported.is_some_and(|it| it != member.cluster.topology.granularity)
 }
 
-/// Returns why a node that is not left out has no tunnel end for certain, if it has none.
-fn unled<'f>(member: &Member, id: NodeId, node: &ClusterNode) -> Option<Unproved<'f>> {
+/// Returns why Kilo does not count a node that is not left out, if it does not.
+fn not_counted<'f>(member: &Member, id: NodeId, node: &ClusterNode) -> Option<Unproved<'f>> {
+    let is_counted = member.cluster.topology.nodes[id].segment.is_some();
+    let why = || Unproved::NotCounted(node_checks::unready(&node.checked, &node.kilo));
+    (!is_counted).then(why)
+}
+
+/// Returns whether it is uncertain who leads the segment of a node.
+fn is_uncertainly_led(member: &Member, id: NodeId) -> bool {
     let topology = &member.cluster.topology;
-    let Some(segment) = topology.nodes[id].segment else {
-        return Some(Unproved::NotCounted(node_checks::unready(&node.checked, &node.kilo)));
-    };
-    match topology.segments[segment].leader {
-        Leader::Certain(_) => None,
-        Leader::Ambiguous(_) => Some(Unproved::UncertainLeader),
-    }
+    let segment = topology.nodes[id].segment.map(|it| &topology.segments[it]);
+    segment.is_some_and(|it| matches!(it.leader, Leader::Ambiguous(_)))
 }
 
 /// The Peers that targets get, and why they do not get others.

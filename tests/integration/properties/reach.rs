@@ -25,6 +25,7 @@ use proptest::test_runner::TestRunner;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
+use super::reasons_are_findings;
 use crate::support::applied::{AppliedFiles, applied, site};
 use crate::support::{self, Snapshots, meshes, snapshots};
 use external::{External, externals};
@@ -936,6 +937,14 @@ proptest! {
     #[test]
     fn a_node_without_declared_paths_is_named(world in world()) {
         every_node_is_proved_or_named(&world)?;
+    }
+
+    #[test]
+    fn every_reason_of_an_unproved_node_is_a_finding(world in world()) {
+        let world = World { externals: Vec::new(), ..world };
+        let input = input(&world);
+        let fleet = Fleet::new(&input.meshes, &input.snapshots).unwrap();
+        reasons_are_findings(&fleet, &plan(&fleet).unwrap())?;
     }
 
     #[test]
