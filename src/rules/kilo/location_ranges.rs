@@ -200,7 +200,7 @@ impl OfferReport<'_, '_> {
             "masquerades packets to location range {}, also those from its own location",
             listed(&offer.ranges)
         );
-        let command = annotate(offer.node, &format!("{}-", annotation::ALLOWED_LOCATION_IPS));
+        let command = annotate(offer.node, format!("{}-", annotation::ALLOWED_LOCATION_IPS));
         let help = format!(
             "if other clusters should reach the addresses, add them to `additionalCIDRs` of `{0}`; then run `{command}` \
              and `clustermesh snapshot {0}`",

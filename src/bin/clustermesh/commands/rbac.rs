@@ -21,6 +21,7 @@ use crate::{Outcome, input_file};
 /// put a token of the service account into the kubeconfig of the job.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct RbacArgs {
     /// Also grant the rights to list Peers and read the guard, for `status`, `--live`
     #[arg(long)]
