@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::markup::blocks;
+use super::markup::{blocks, has_command};
 use super::mesh_results::MeshResults;
 use crate::diagnostic::{Finding, Rule, Severity};
 use crate::proof::rule::OUTDATED_TREE;
@@ -34,6 +34,9 @@ pub(super) struct FindingList<'d> {
     more: usize,
     #[serde(skip)]
     first: Option<FirstFinding<'d>>,
+    /// The first finding that has a command.
+    #[serde(skip)]
+    advised: Option<FirstFinding<'d>>,
     /// The numbers of the findings about nodes, by cluster and node.
     #[serde(skip)]
     of_nodes: BTreeMap<(&'d str, &'d str), usize>,
@@ -115,7 +118,7 @@ impl<'d> FindingList<'d> {
             .map(|it| (*it.finding, it.consequences.into_iter().copied().collect()))
             .collect();
         entries.sort_by_key(|it| Reverse(severity(it)));
-        let first = first(results, &entries);
+        let (first, advised) = (first(results, &entries), advised(&entries));
         let more = entries.len().saturating_sub(SHOWN);
         entries.truncate(SHOWN);
         let of_nodes = entries.iter().zip(1..).filter_map(|((it, _), number)| {
@@ -141,6 +144,7 @@ impl<'d> FindingList<'d> {
             groups: groups.into_iter().filter(|it| 0 < it.count).collect(),
             more,
             first,
+            advised,
             of_nodes,
             rules: findings.iter().map(|it| it.finding.rule).collect(),
         }
@@ -162,6 +166,11 @@ impl<'d> FindingList<'d> {
     /// Returns the finding to act on first, and its id; none if there are only notices.
     pub(super) fn worst(&self) -> Option<FirstFinding<'d>> {
         self.first.clone()
+    }
+
+    /// Returns the first finding that has a command, and its id.
+    pub(super) fn advised(&self) -> Option<FirstFinding<'d>> {
+        self.advised.clone()
     }
 
     /// Returns the number of a finding about a node, if there is one.
@@ -190,8 +199,21 @@ fn first<'d>(results: &MeshResults, entries: &[RootFinding<'d>]) -> Option<First
         .or_else(cause)
         .or_else(|| find(&is_outdated_tree))
         .or_else(|| find(&|it| it.severity != Severity::Notice))?;
-    let id = (number <= SHOWN).then(|| format!("finding-{number}"));
-    Some((id, finding))
+    Some((id_of(number), finding))
+}
+
+/// Returns the first finding that has a command.
+fn advised<'d>(entries: &[RootFinding<'d>]) -> Option<FirstFinding<'d>> {
+    entries.iter().zip(1..).find_map(|((root, consequences), number)| {
+        let mut findings = [root].into_iter().chain(consequences);
+        let advised = findings.find(|it| it.finding.help.as_deref().is_some_and(has_command))?;
+        Some((id_of(number), *advised))
+    })
+}
+
+/// Returns the id of a finding, if it is shown.
+fn id_of(number: usize) -> Option<String> {
+    (number <= SHOWN).then(|| format!("finding-{number}"))
 }
 
 /// Returns the findings of all commands, in their order.

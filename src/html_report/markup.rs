@@ -20,11 +20,20 @@ pub(super) fn advice(text: &str) -> Value {
     Value::from_safe_string(line(&escaped(text, SHOWN), true))
 }
 
+/// Returns whether a remedy has a command, also one that a person must fill in.
+pub(super) fn has_command(text: &str) -> bool {
+    text.split('`').skip(1).step_by(2).any(is_of_program)
+}
+
+fn is_of_program(text: &str) -> bool {
+    PROGRAMS.iter().any(|it| text.starts_with(it))
+}
+
 /// Returns whether a text is a command that can be run as it is.
 fn is_command(text: &str) -> bool {
     let mut words = text.split(|it: char| !it.is_ascii_alphanumeric());
     let has_gap = words.any(|it| 2 < it.len() && it.bytes().all(|it| it.is_ascii_uppercase()));
-    PROGRAMS.iter().any(|it| text.starts_with(it)) && !has_gap && !text.contains("--allow-empty")
+    is_of_program(text) && !has_gap && !text.contains("--allow-empty")
 }
 
 /// Returns a page of a rule as HTML. It has paragraphs, items, tables and blocks of code.

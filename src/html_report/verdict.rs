@@ -13,7 +13,7 @@ use crate::diagnostic::mistake::MISSING_SNAPSHOT;
 use crate::proof::rule::OUTDATED_TREE;
 use crate::results::diff::json::controls::WrittenControls;
 use crate::results::diff::json::form::WrittenDiff;
-use crate::results::findings::json::WrittenPlace;
+use crate::results::findings::json::{WrittenFinding, WrittenPlace};
 use crate::results::verify::json::WrittenVerification;
 use crate::text;
 
@@ -205,8 +205,8 @@ fn of_proof(verification: &WrittenVerification) -> impl Iterator<Item = String> 
 }
 
 impl<'d> FirstStep<'d> {
-    /// Returns what to do about the worst finding, or about a change that disturbs the network; nothing if there are only
-    /// notices.
+    /// Returns what to do about the worst finding, about a change that disturbs the network, or about a notice that has a
+    /// command.
     fn new(
         results: &'d MeshResults<'d>,
         findings: &'d FindingList<'d>,
@@ -220,15 +220,9 @@ impl<'d> FirstStep<'d> {
                     && (is_about(it) || !it.is_unknown && finding_list::follows_from_nodes(finding))
             };
             let cause = cut_off.iter().find(is_cause);
-            let step = Self {
-                subject: cause.map_or_else(|| finding.subject(), |it| Some(it.name.to_owned())),
-                message: cause.map_or(finding.message.shown(), |it| &it.reason),
-                help: cause.map_or(finding.help.as_deref(), |it| it.help.as_deref()),
-                place: written.places.first().filter(|_| cause.is_none()),
-                href: match cause {
-                    Some(_) => Some("cut-off".to_owned()),
-                    None => id,
-                },
+            let step = match cause {
+                Some(cause) => Self::of_cut_off(cause),
+                None => Self { href: id, ..Self::of_finding(written) },
             };
             (finding.severity, step)
         });
@@ -244,20 +238,37 @@ impl<'d> FirstStep<'d> {
                 Some(step)
             }
             (None, None) => {
-                let cut_off = cut_off.first().map(|it| Self {
-                    subject: Some(it.name.to_owned()),
-                    message: &it.reason,
-                    help: it.help.as_deref(),
-                    place: None,
-                    href: Some("cut-off".to_owned()),
-                });
-                cut_off.or_else(|| Self::of_change(results))
+                let cut_off = cut_off.first().map(Self::of_cut_off);
+                let change = cut_off.or_else(|| Self::of_change(results));
+                change.or_else(|| {
+                    findings.advised().map(|(href, it)| Self { href, ..Self::of_finding(it) })
+                })
             }
         }
     }
 }
 
 impl<'d> FirstStep<'d> {
+    fn of_finding(written: &'d WrittenFinding) -> Self {
+        Self {
+            subject: written.finding.subject(),
+            message: written.finding.message.shown(),
+            help: written.finding.help.as_deref(),
+            place: written.places.first(),
+            href: None,
+        }
+    }
+
+    fn of_cut_off(cluster: &'d CutOffCluster) -> Self {
+        Self {
+            subject: Some(cluster.name.to_owned()),
+            message: &cluster.reason,
+            help: cluster.help.as_deref(),
+            place: None,
+            href: Some("cut-off".to_owned()),
+        }
+    }
+
     /// Returns what to do about a change that disturbs the network, or that cannot be shown.
     fn of_change(results: &'d MeshResults<'d>) -> Option<Self> {
         let step = |message, help| Self {

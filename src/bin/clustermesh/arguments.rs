@@ -36,7 +36,7 @@ const COMMON_OPTIONS: &str = "Common options, which the help of a command only n
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  success, nothing to do
+  0  success
   1  problems found, files differ (--check), or Peers or nodes would be lost
   2  failed: wrong usage, unreadable input, or a cluster that cannot be reached
 

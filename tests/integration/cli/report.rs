@@ -181,6 +181,20 @@ fn a_refused_render_is_never_green() {
 }
 
 #[test]
+fn a_notice_with_a_command_is_something_to_do() {
+    let folder = example("joining");
+    let page = folder.page(&[]);
+    assert_contains(&page, "class=\"verdict good\"");
+    let step = part(&page, "first-step");
+    assert_contains(&step, "run clustermesh snapshot southShow this finding");
+    assert!(!step.contains("Nothing to do."), "{step}");
+    // A notice without a command is for information.
+    let page = example("hub-and-spokes").page(&[]);
+    assert_contains(&page, "unaccepted-range");
+    assert_contains(&part(&page, "first-step"), "Nothing to do.");
+}
+
+#[test]
 fn a_missing_snapshot_cuts_off_its_cluster() {
     let folder = Folder::rendered();
     fs::remove_file(folder.path("snapshots/west.json")).unwrap();

@@ -35,7 +35,7 @@ fn shows_what_exit_codes_mean() {
     let (_, codes) = run.stdout.split_once("Exit codes:").unwrap();
     insta::assert_snapshot!(codes, @"
 
-      0  success, nothing to do
+      0  success
       1  problems found, files differ (--check), or Peers or nodes would be lost
       2  failed: wrong usage, unreadable input, or a cluster that cannot be reached
 
