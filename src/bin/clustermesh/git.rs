@@ -12,9 +12,11 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context as _, bail};
 use clustermesh::diagnostic;
 
+mod commit;
 mod objects;
 mod tree;
 
+pub(crate) use commit::GitCommit;
 pub(crate) use objects::ObjectId;
 use objects::Objects;
 pub(crate) use tree::{EntryMode, GitTree, TreeEntry};
@@ -93,6 +95,11 @@ impl GitRepository {
     pub(crate) fn root(&self, commit: &ObjectId) -> anyhow::Result<ObjectId> {
         let found = self.find(&format!("{commit}^{{tree}}"))?;
         found.with_context(|| format!("the tree of {commit} is missing"))
+    }
+
+    /// Returns what a commit is made of.
+    pub(crate) fn parsed(&self, commit: &ObjectId) -> anyhow::Result<GitCommit> {
+        GitCommit::parse(&self.read(commit, LIMIT)?)
     }
 
     pub(crate) fn tree(&self, id: &ObjectId) -> anyhow::Result<GitTree> {
@@ -174,31 +181,12 @@ pub(crate) fn may_have_had(
     if is_shallow()? || is_long(commit)? || !lines.iter().all(is_one_line) {
         return Ok(true);
     }
-    Ok(!first_commit("--full-history", &lines)?.is_empty())
+    Ok(!first_commit(&lines)?.is_empty())
 }
 
-/// Returns when the last commit up to this one changed each of some files, in Unix seconds; nothing if no commit did, or if
-/// this is a shallow clone, which may lack the commit.
-pub(crate) fn last_changes(
-    commit: &ObjectId,
-    paths: impl Iterator<Item = String>,
-) -> anyhow::Result<Vec<Option<i64>>> {
-    let is_unknown = is_shallow()?;
-    let change = |path: String| {
-        if is_unknown || path.contains('\n') {
-            return Ok(None);
-        }
-        let lines = [commit.to_string(), "--".to_owned(), format!(":(literal){path}")];
-        let printed = String::from_utf8(first_commit("--timestamp", &lines)?)?;
-        let mut words = printed.split_whitespace();
-        Ok(words.next().and_then(|it| it.parse().ok()))
-    };
-    paths.map(change).collect()
-}
-
-/// Returns what git prints with an option about the first commit that these lines of standard input select.
-fn first_commit(option: &str, lines: &[String]) -> anyhow::Result<Vec<u8>> {
-    let mut child = program(&["rev-list", "--max-count=1", option, "--stdin"])
+/// Returns what git prints about the first commit that these lines of standard input select.
+fn first_commit(lines: &[String]) -> anyhow::Result<Vec<u8>> {
+    let mut child = program(&["rev-list", "--max-count=1", "--full-history", "--stdin"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

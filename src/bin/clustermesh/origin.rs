@@ -9,7 +9,8 @@ use clustermesh::name::ClusterName;
 use clustermesh::report::origin::{AgainstCommit, ResultOrigin, SnapshotDate};
 
 use crate::cluster_peers;
-use crate::git::{self, GitRepository};
+use crate::disk::Revision;
+use crate::git::GitRepository;
 use crate::inputs::Inputs;
 use crate::settings::Settings;
 
@@ -19,7 +20,8 @@ const NAMED: usize = 80;
 /// Returns the origin of a result about some inputs, which compares with an old version if one is named.
 pub(crate) fn of(inputs: &Inputs, against: Option<&OsStr>) -> ResultOrigin {
     let clusters = cluster_peers::clusters(inputs);
-    let times = commit_times(&clusters, &inputs.settings);
+    let head = head();
+    let times = head.as_ref().map(|it| times(it, &clusters, &inputs.settings)).unwrap_or_default();
     let snapshots = times.into_iter().map(|(cluster, time)| SnapshotDate {
         cluster: cluster.to_string(),
         date: Date::from_unix_seconds(time).to_string(),
@@ -34,7 +36,7 @@ pub(crate) fn of(inputs: &Inputs, against: Option<&OsStr>) -> ResultOrigin {
         .and_then(|name| Some(AgainstCommit { name: escaped(name, NAMED), commit: commit(name)? }));
     ResultOrigin {
         meshes: inputs.meshes.iter().map(|it| it.name.to_string()).collect(),
-        commit: commit("HEAD"),
+        commit: head.map(|it| it.commit().short().to_owned()),
         against,
         snapshots: snapshots.collect(),
     }
@@ -45,11 +47,25 @@ pub(crate) fn commit_times(
     clusters: &[ClusterName],
     settings: &Settings,
 ) -> BTreeMap<ClusterName, i64> {
-    let folder = &settings.snapshots.value;
-    let paths = clusters.iter().map(|it| folder.join(format!("{it}.json")).display().to_string());
-    let head = GitRepository::around_here().and_then(|it| it.commit("HEAD"));
-    // Without git, a repository or a commit, no time is known.
-    let times = head.and_then(|it| git::last_changes(&it, paths)).unwrap_or_default();
-    let times = clusters.iter().zip(times);
-    times.filter_map(|(cluster, time)| Some((cluster.clone(), time?))).collect()
+    head().map(|it| times(&it, clusters, settings)).unwrap_or_default()
+}
+
+/// Returns the commit that is checked out. Without git, a repository or a commit there is none.
+fn head() -> Option<Revision> {
+    Revision::open("HEAD").ok()
+}
+
+fn times(
+    head: &Revision,
+    clusters: &[ClusterName],
+    settings: &Settings,
+) -> BTreeMap<ClusterName, i64> {
+    let files: Vec<String> = clusters.iter().map(|it| format!("{it}.json")).collect();
+    let names = files.iter().map(String::as_str).collect();
+    let times = head.last_changes(&settings.snapshots.value, names).unwrap_or_default();
+    let times = clusters
+        .iter()
+        .zip(&files)
+        .map(|(cluster, file)| Some((cluster.clone(), *times.get(&**file)?)));
+    times.flatten().collect()
 }

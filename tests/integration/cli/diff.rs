@@ -54,7 +54,19 @@ impl Repository {
     }
 
     fn git_in(&self, folder: &str, arguments: &[&str]) -> String {
+        self.git_with(&[], folder, arguments)
+    }
+
+    /// Commits everything at a time.
+    pub(super) fn commit_at(&self, time: &str) {
+        self.git(&["add", "--all"]);
+        let variables = [("GIT_COMMITTER_DATE", time)];
+        self.git_with(&variables, ".", &["commit", "--quiet", "--allow-empty", "--message=a"]);
+    }
+
+    fn git_with(&self, variables: &[(&str, &str)], folder: &str, arguments: &[&str]) -> String {
         let output = Command::new("git")
+            .envs(variables.iter().copied())
             .args(["-c", "user.name=a", "-c", "user.email=a@b"])
             .args(["-c", "protocol.file.allow=always"])
             .args(arguments)

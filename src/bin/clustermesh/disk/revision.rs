@@ -13,6 +13,8 @@ use anyhow::{Context as _, bail};
 use super::{EntryType, shown};
 use crate::git::{self, EntryMode, GitRepository, GitTree, ObjectId, TreeEntry, os_string};
 
+mod last_changes;
+
 /// The largest number of links on the way to a file: that of Linux.
 const LINKS: usize = 40;
 
@@ -153,6 +155,11 @@ impl Revision {
         (entry.mode == EntryMode::File).then_some(entry.id)
     }
 
+    /// Returns the commit.
+    pub(crate) fn commit(&self) -> &ObjectId {
+        &self.commit
+    }
+
     /// Returns what the commit is called.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -186,8 +193,13 @@ impl Revision {
     }
 
     fn find(&self, path: &Path, last: LastLink) -> anyhow::Result<Found> {
+        self.find_in(&self.root, path, last)
+    }
+
+    /// Returns the end of a path in the tree of any commit.
+    fn find_in(&self, root: &ObjectId, path: &Path, last: LastLink) -> anyhow::Result<Found> {
         const OUTSIDE: &str = "it is outside of the repository, so no commit has it";
-        let mut walk = CommitWalk::new(&self.root);
+        let mut walk = CommitWalk::new(root);
         let path = if path.is_absolute() {
             match self.below_top(path) {
                 Some(path) => path,
@@ -252,6 +264,14 @@ impl Revision {
         let tree = Arc::new(self.repository.tree(id)?);
         trees.insert(id.clone(), Arc::clone(&tree));
         Ok(tree)
+    }
+
+    /// Forgets all trees if there are more than some.
+    fn forget_trees(&self, most: usize) {
+        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        if most < trees.len() {
+            trees.clear();
+        }
     }
 }
 
