@@ -216,8 +216,16 @@ fn names_that_are_not_there_are_reported() {
         run.stderr
     };
     insta::assert_snapshot!(refused("west/n3"), @"error: the snapshot of west has no node `n3` (did you mean `n1`?); if the node is new, run `clustermesh snapshot west`");
-    insta::assert_snapshot!(refused("wst/n1"), @"error: no mesh contains a cluster `wst`; did you mean `west`?");
+    insta::assert_snapshot!(refused("wst/n1"), @"error: no rule contains `wst/n1`, and no mesh contains a cluster `wst`; did you mean `west`?");
     insta::assert_snapshot!(refused("west/\u{1b}[2J"), @r"error: the snapshot of west has no node `\u{1b}[2J`; if the node is new, run `clustermesh snapshot west`");
+    insta::assert_snapshot!(refused("west/"), @"error: `west/` has no name of a node behind the slash; the snapshot of west has `n1`, `n2`");
+    // A text with a slash is searched for in the rules if no cluster is named like its first word.
+    for folder in [&folder, &Folder::empty()] {
+        let run = folder.run(&["explain", "address/length"]);
+        assert_contains(&run.stdout, "invalid-wireguard-ip");
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    }
+    insta::assert_snapshot!(refused("and/or"), @"error: no rule contains `and/or`, and no mesh contains a cluster `and`; known clusters: `east`, `north`, `west`");
     // The name of an annotation is searched for in the rules.
     let run = Folder::empty().run(&["explain", "kilo.squat.ai/persistent-keepalive"]);
     assert_contains(&run.stdout, "missing-keepalive");

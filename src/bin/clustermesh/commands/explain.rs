@@ -13,12 +13,14 @@ use clustermesh::node_gates::NodeExplanation;
 use clustermesh::rules::reach::TERMS;
 use clustermesh::rules::rendered::PlannedFleet;
 use clustermesh::rules::{self, Purpose, QUESTIONS, Rule};
+use clustermesh::text;
 
 use crate::checked_plan::OutputCheck;
-use crate::failure::CommandResult;
+use crate::failure::{CommandFailure, CommandResult};
+use crate::inputs::{self, Inputs};
 use crate::output::{Printer, TableFormat, terminal_markdown};
-use crate::settings::FileOptions;
-use crate::{Outcome, checked_plan, cluster_peers, inputs};
+use crate::settings::{FileOptions, NoMesh};
+use crate::{Outcome, checked_plan, cluster_peers};
 
 /// Explain a rule, or why other clusters get a node or do not get it
 ///
@@ -60,8 +62,8 @@ const LEVELS: usize = 30;
 const SUMMARIES: usize = 39;
 
 pub(crate) fn run(args: &ExplainArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
-    if let Some((cluster, node)) = args.subject.as_deref().and_then(node_named) {
-        return explain_node([cluster, node], args.output.unwrap_or_default(), files, printer);
+    if let Some(named) = args.subject.as_deref().and_then(node_named) {
+        return explain_node(named, args.output, files, printer);
     }
     if args.output.is_some() {
         return Err(anyhow!("`--output` works only with CLUSTER/NODE").into());
@@ -82,27 +84,50 @@ pub(crate) fn run(args: &ExplainArgs, files: &FileOptions, printer: &mut Printer
     Ok(Outcome::Clean)
 }
 
-/// Returns the cluster and the node that a text names. Names of annotations have a slash, too, and no cluster is named like
-/// their prefix.
-fn node_named(text: &str) -> Option<(&str, &str)> {
-    let (cluster, node) = text.split_once('/')?;
-    cluster.parse::<ClusterName>().is_ok().then_some((cluster, node))
+/// A text that can name a node of a cluster.
+#[derive(Clone, Copy)]
+struct NodeArgument<'t> {
+    text: &'t str,
+    cluster: &'t str,
+    node: &'t str,
 }
 
-/// Prints the gates of a node.
+/// Returns the cluster and the node that a text names. Names of annotations have a slash, too, and no cluster is named like
+/// their prefix.
+fn node_named(text: &str) -> Option<NodeArgument<'_>> {
+    let (cluster, node) = text.split_once('/')?;
+    cluster.parse::<ClusterName>().is_ok().then_some(NodeArgument { text, cluster, node })
+}
+
+/// Prints the gates of a node. A text such as `and/or` whose first word is not a cluster is looked for in the rules.
 fn explain_node(
-    [cluster, node]: [&str; 2],
-    format: TableFormat,
+    named: NodeArgument,
+    format: Option<TableFormat>,
     files: &FileOptions,
     printer: &mut Printer,
 ) -> CommandResult {
-    let inputs = inputs::gather(files)?;
+    let gathered = inputs::gather(files);
+    let NodeArgument { text, cluster, node } = named;
+    if format.is_none()
+        && !may_be_known(cluster, &gathered)
+        && let Ok(found) = search(text)
+    {
+        printer.result(&found)?;
+        return Ok(Outcome::Clean);
+    }
+    let inputs = gathered?;
     let clusters = cluster_peers::clusters(&inputs);
+    let cluster = cluster_peers::named(cluster, &clusters).map_err(|error| match format {
+        None => anyhow!("no rule contains {}, and {error}", Quoted(text)),
+        Some(_) => error,
+    })?;
+    if node.is_empty() {
+        return Err(unnamed_node(text, cluster, &inputs).into());
+    }
     let Some(planned) = checked_plan::plan(&inputs)? else {
         let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
         return Err(inputs.refusal(checked.findings));
     };
-    let cluster = cluster_peers::named(cluster, &clusters)?;
     let memberships: Vec<&Member> = planned.fleet.memberships(cluster).collect();
     let found = PlannedFleet { fleet: &planned.fleet, plan: &planned.plan };
     let found = (found, &inputs.settings.config.content);
@@ -110,8 +135,28 @@ fn explain_node(
     let Some(explained) = explained else {
         return Err(unknown_node(cluster, node, &memberships).into());
     };
-    printer.finish(&explained, format)?;
+    printer.finish(&explained, format.unwrap_or_default())?;
     Ok(Outcome::findings_if(!explained.is_routed()))
+}
+
+/// Returns whether a mesh has a cluster. Of a mesh that cannot be read, that is not known.
+fn may_be_known(cluster: &str, gathered: &CommandResult<Inputs>) -> bool {
+    match gathered {
+        Ok(inputs) => cluster_peers::clusters(inputs).iter().any(|it| it.as_str() == cluster),
+        Err(CommandFailure::Error(error)) => !error.is::<NoMesh>(),
+        Err(_) => true,
+    }
+}
+
+fn unnamed_node(text: &str, cluster: &ClusterName, inputs: &Inputs) -> anyhow::Error {
+    let nodes = inputs.snapshots.get(cluster).into_iter().flat_map(|it| &it.snapshot.nodes);
+    let nodes: Vec<Quoted> = nodes.map(|it| Quoted(&it.name)).collect();
+    let known = if nodes.is_empty() {
+        format!("; {cluster} has no snapshot with nodes")
+    } else {
+        format!("; the snapshot of {cluster} has {}", text::listed(nodes))
+    };
+    anyhow!("{} has no name of a node behind the slash{known}", Quoted(text))
 }
 
 fn unknown_node(cluster: &ClusterName, node: &str, memberships: &[&Member]) -> anyhow::Error {

@@ -1,10 +1,12 @@
 //! The folder of a new mesh, as tools that read the whole repository see it.
 
+use std::cell::OnceCell;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::bail;
 use clustermesh::name::MeshName;
 
+use super::kilo_kustomization;
 use crate::disk;
 use crate::settings::WorkingRepository;
 
@@ -13,6 +15,8 @@ use crate::settings::WorkingRepository;
 pub(super) struct Home {
     root: PathBuf,
     folders: Vec<String>,
+    /// Whether the repository has the Kustomization of Flux that installs Kilo, once that was looked for.
+    installs_kilo: OnceCell<bool>,
 }
 
 impl Home {
@@ -27,12 +31,17 @@ impl Home {
             Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
             _ => None,
         });
-        Self { folders: folders.collect(), root }
+        Self { folders: folders.collect(), root, ..Self::default() }
     }
 
     /// Returns the root of the repository.
     pub(super) fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Returns whether the repository has the Kustomization of Flux that installs Kilo.
+    pub(super) fn installs_kilo(&self) -> bool {
+        *self.installs_kilo.get_or_init(|| kilo_kustomization::is_in(&self.root))
     }
 
     /// Returns whether it is the root of the repository.

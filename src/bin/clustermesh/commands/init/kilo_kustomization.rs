@@ -29,8 +29,8 @@ const FILES: usize = 5000;
 const LIMIT: u64 = 1 << 20;
 
 /// Returns the template for a repository. Without the Kustomization, Flux would never apply the Peers.
-pub(super) fn adapt(template: &str, root: &Path) -> String {
-    if is_in(root) { template.to_owned() } else { template.replace(WAITS, WAITS_NOT) }
+pub(super) fn adapt(template: &str, is_there: bool) -> String {
+    if is_there { template.to_owned() } else { template.replace(WAITS, WAITS_NOT) }
 }
 
 /// Returns whether a repository has the Kustomization. Files that cannot be read do not count.

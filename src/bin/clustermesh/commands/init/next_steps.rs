@@ -12,7 +12,7 @@ use super::clusters::ProposedMesh;
 use super::home::Home;
 use super::mesh_addition::MeshAddition;
 use super::starter_files::{CONFIG, JOBS, MESH, contexts, has_outputs, outputs};
-use super::{Ci, Gitops, InitArgs, kilo_kustomization};
+use super::{Ci, Gitops, InitArgs};
 use crate::disk::{self, Roots};
 
 /// The steps, each a paragraph.
@@ -40,7 +40,7 @@ pub(super) fn next(
         subnets => subnets(proposed),
         first => first.iter().map(|it| escaped(it, usize::MAX)).collect::<Vec<_>>(),
         gitops => Value::from(Serde(args.gitops)),
-        waits_for_kilo => args.gitops == Gitops::Flux && kilo_kustomization::is_in(home.root()),
+        waits_for_kilo => args.gitops == Gitops::Flux && home.installs_kilo(),
         lacks_source => args.ci != Ci::None && args.program_source.is_some() == are_kept,
         ci => Value::from(Serde(args.ci)),
         pre_commit => args.pre_commit,

@@ -75,7 +75,7 @@ pub(super) fn files(
                 "templates/flux-kustomization.yaml.j2",
                 &kilo_kustomization::adapt(
                     text!("templates/gallery/flux-kustomization.yaml.j2"),
-                    home.root(),
+                    home.installs_kilo(),
                 ),
             ),
         ]),
