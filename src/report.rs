@@ -1,5 +1,6 @@
 //! Results of commands: JSON documents, and texts for people and in Markdown.
 
+pub mod alike;
 pub mod json;
 pub mod markdown;
 pub mod mermaid;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::mesh_results::MeshResults;
 use crate::changes::{Grade, PathCounts, PeerCounts};
-use crate::results::diff::alike::grouped;
+use crate::report::alike::grouped;
 use crate::results::diff::json::form::{
     WrittenDiff, WrittenDiffCause, WrittenPath, WrittenReason, WrittenServiceChange,
     WrittenTargetChange,

@@ -15,6 +15,8 @@ use crate::graph::{
 };
 use crate::mesh::AddressClass;
 use crate::net::Cidr;
+use crate::report::alike;
+use crate::text;
 
 /// The most nodes of a cluster that are shown.
 const NODES: usize = 2000;
@@ -214,12 +216,34 @@ struct LoadBar<'d> {
     share: f64,
 }
 
-/// Returns the load of all clusters, the highest first.
-pub(super) fn loads<'d>(results: &'d MeshResults<'d>, ids: &'d PageIds) -> Vec<LoadView<'d>> {
+/// A load that clusters have in common.
+#[derive(Serialize)]
+pub(super) struct LoadRow<'d> {
+    name: String,
+    clusters: Vec<&'d str>,
+    href: Option<&'d str>,
+    worst: Option<LoadBar<'d>>,
+}
+
+/// Returns the load of all clusters, the highest first. If there are many, alike ones share a row.
+pub(super) fn loads<'d>(results: &'d MeshResults<'d>, ids: &'d PageIds) -> Vec<LoadRow<'d>> {
     let targets = results.capacity.iter().flatten();
     let mut loads: Vec<LoadView> = targets.map(|it| LoadView::new(it, ids)).collect();
     loads.sort_by(|left, right| right.rank().total_cmp(&left.rank()));
-    loads
+    let keyed = loads.into_iter().map(|it| {
+        let worst = it.worst.as_ref();
+        let bits = worst.map(|it| {
+            (it.quantity.quantity, it.quantity.value.to_bits(), it.limit.map(f64::to_bits))
+        });
+        ((it.grade, bits), it)
+    });
+    let rows = alike::rows(keyed).into_iter().filter_map(|(_, loads)| {
+        let clusters: Vec<&str> = loads.iter().map(|it| it.cluster).collect();
+        let first = loads.into_iter().next()?;
+        let name = text::listed(&clusters);
+        Some(LoadRow { name, clusters, href: first.href, worst: first.worst })
+    });
+    rows.collect()
 }
 
 /// Returns a value of a quantity as people read it.

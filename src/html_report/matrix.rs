@@ -1,8 +1,8 @@
 //! The matrix of clusters: a cell for each sender and receiver, for all paths and for each class, with what becomes of
 //! the paths as a sign, a word and a colour.
 //!
-//! Few clusters are a table with numbers, many a picture. A cell of the picture takes a byte or less: equal
-//! neighbours of a row are one line.
+//! Few clusters are a table with numbers, and so are many of which most are alike: these share a row and a column. All others
+//! are a picture. A cell of the picture takes a byte or less: equal neighbours of a row are one line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,10 +11,12 @@ use serde::Serialize;
 
 use super::mesh_results::{MeshResults, PageIds};
 use crate::proof::verify::{ClassPair, Tally};
+use crate::report::alike::{self, Arrow};
 use crate::results::verify::CLASSES;
 use crate::results::verify::json::WrittenPairing;
+use crate::text;
 
-/// The most clusters of a table.
+/// The most rows of a table.
 const TABLE: usize = 12;
 
 /// The most clusters of a picture in which they have names.
@@ -23,8 +25,11 @@ const NAMED: usize = 60;
 /// The matrix.
 #[derive(Serialize)]
 pub(super) struct PathMatrix<'d> {
-    clusters: Vec<&'d str>,
+    /// The names of the rows and columns.
+    clusters: Vec<String>,
     is_table: bool,
+    /// Whether clusters share a row.
+    is_folded: bool,
     is_named: bool,
     /// The room for names in the picture, in cells.
     margin: usize,
@@ -44,7 +49,9 @@ struct MatrixLayer<'d> {
 /// A row of the table.
 #[derive(Serialize)]
 struct MatrixRow<'d> {
-    from: &'d str,
+    from: String,
+    /// The clusters that share it.
+    members: Vec<&'d str>,
     cells: Vec<MatrixCell<'d>>,
 }
 
@@ -54,7 +61,9 @@ struct MatrixCell<'d> {
     state: PathState,
     sign: &'static str,
     words: &'static str,
-    to: &'d str,
+    to: String,
+    /// The clusters that share the column.
+    members: Vec<&'d str>,
     /// The number of declared paths that work, and of all.
     counts: Option<(u64, u64)>,
     href: Option<&'d str>,
@@ -70,7 +79,9 @@ struct MatrixLine {
 
 /// The inputs of the matrix.
 struct MatrixSource<'d> {
-    clusters: Vec<&'d str>,
+    /// The clusters of each row and column.
+    groups: Vec<Vec<&'d str>>,
+    is_table: bool,
     pairings: BTreeMap<(&'d str, &'d str), &'d WrittenPairing>,
     unread: BTreeSet<(&'d str, &'d str)>,
     ids: &'d PageIds,
@@ -82,36 +93,71 @@ impl<'d> PathMatrix<'d> {
         let verification = results.verification.as_ref().ok()?;
         let pairings = verification.pairings.iter();
         let clusters = results.cluster_names();
+        let unread = unread(results);
+        let alone: Vec<Vec<&str>> = clusters.iter().map(|it| vec![*it]).collect();
+        let groups = if TABLE < clusters.len() {
+            let alike = groups(&clusters, &verification.pairings, &unread);
+            Some(alike).filter(|it| it.len() <= TABLE).unwrap_or(alone)
+        } else {
+            alone
+        };
         let source = MatrixSource {
+            is_table: groups.len() <= TABLE,
+            groups,
             pairings: pairings.map(|it| ((it.from.as_str(), it.to.as_str()), it)).collect(),
-            unread: unread(results),
-            clusters,
+            unread,
             ids,
         };
-        let used: BTreeSet<ClassPair> = verification
-            .pairings
-            .iter()
-            .flat_map(|it| &it.classes)
-            .filter(|it| 0 < it.tally.promised)
-            .map(|it| (it.from, it.to))
-            .collect();
         let of_pairs = verification.pairings.iter().flat_map(WrittenPairing::states);
         let of_unread = source.unread.iter().map(|_| PathState::Unread);
         let states = of_pairs.chain(of_unread).collect();
-        let classes = CLASSES.into_iter().filter(|it| used.contains(it));
+        let classes = used_classes(&verification.pairings).into_iter();
         let layers = [None].into_iter().chain(classes.map(Some));
-        let clusters = source.clusters.len();
-        let longest = source.clusters.iter().map(|it| it.chars().count()).max();
+        let names: Vec<String> = source.groups.iter().map(text::listed).collect();
+        let longest = names.iter().map(|it| it.chars().count()).max();
+        let is_named = names.len() <= NAMED;
         Some(Self {
-            is_table: clusters <= TABLE,
-            is_named: clusters <= NAMED,
-            margin: if clusters <= NAMED { 1 + longest.unwrap_or_default() / 2 } else { 0 },
+            is_table: source.is_table,
+            is_folded: names.len() < clusters.len(),
+            is_named,
+            margin: if is_named { 1 + longest.unwrap_or_default() / 2 } else { 0 },
             layers: layers.map(|it| source.layer(it)).collect(),
             legend: PathState::legend(&states).collect(),
-            clusters: source.clusters,
+            clusters: names,
         })
     }
 }
+
+/// Returns the classes of declared paths.
+fn used_classes(pairings: &[WrittenPairing]) -> Vec<ClassPair> {
+    let classes = pairings.iter().flat_map(|it| &it.classes);
+    let used = classes.filter(|it| 0 < it.tally.promised).map(|it| (it.from, it.to));
+    let used: BTreeSet<ClassPair> = used.collect();
+    CLASSES.into_iter().filter(|it| used.contains(it)).collect()
+}
+
+/// Returns the clusters in groups, in each of which all have the same cells.
+fn groups<'d>(
+    clusters: &[&'d str],
+    pairings: &'d [WrittenPairing],
+    unread: &BTreeSet<(&'d str, &'d str)>,
+) -> Vec<Vec<&'d str>> {
+    let proved = pairings.iter().map(|it| Arrow {
+        from: it.from.as_str(),
+        to: it.to.as_str(),
+        label: it.layers(),
+    });
+    let unread = unread.iter().map(|(from, to)| Arrow { from, to, label: Vec::new() });
+    let is_cell =
+        |it: &Arrow<Vec<LayerState>>| it.label.iter().any(|it| it.1 != PathState::Unlinked);
+    let arrows: Vec<Arrow<Vec<LayerState>>> = proved.filter(is_cell).chain(unread).collect();
+    let alike = alike::groups(&arrows);
+    let keyed = clusters.iter().map(|it| (alike.get(it), *it));
+    alike::grouped(keyed).into_iter().map(|it| it.1).collect()
+}
+
+/// The classes of paths, and their state; of all paths without classes.
+type LayerState = (Option<ClassPair>, PathState);
 
 /// Returns the linked pairs of which a cluster has no snapshot, in both directions.
 fn unread<'d>(results: &'d MeshResults) -> BTreeSet<(&'d str, &'d str)> {
@@ -126,46 +172,47 @@ fn unread<'d>(results: &'d MeshResults) -> BTreeSet<(&'d str, &'d str)> {
 
 impl<'d> MatrixSource<'d> {
     fn layer(&self, classes: Option<ClassPair>) -> MatrixLayer<'d> {
-        let rows = self.clusters.iter().map(|from| MatrixRow {
-            from,
-            cells: self.clusters.iter().map(|to| self.cell(from, to, classes)).collect(),
+        let rows = self.groups.iter().map(|from| MatrixRow {
+            from: text::listed(from),
+            members: from.clone(),
+            cells: self.groups.iter().map(|to| self.cell(from, to, classes)).collect(),
         });
         let label = classes.map(|(from, to)| format!("{from} → {to}"));
         let rows: Vec<MatrixRow> = rows.collect();
-        let is_table = self.clusters.len() <= TABLE;
         MatrixLayer {
             label: label.unwrap_or_else(|| "all paths".to_owned()),
-            lines: if is_table { Vec::new() } else { lines(&rows) },
-            rows: if is_table { rows } else { Vec::new() },
+            lines: if self.is_table { Vec::new() } else { lines(&rows) },
+            rows: if self.is_table { rows } else { Vec::new() },
         }
     }
 
-    fn cell(&self, from: &'d str, to: &'d str, classes: Option<ClassPair>) -> MatrixCell<'d> {
-        let pairing = self.pairings.get(&(from, to)).copied();
-        let tally = pairing.and_then(|it| match classes {
-            None => Some(it.total()),
-            Some(classes) => {
-                let mut tallies = it.classes.iter();
-                let of = tallies.find(|it| (it.from, it.to) == classes);
-                of.map(|it| it.tally)
-            }
-        });
-        let is_linked = pairing.is_some_and(|it| it.linked);
-        let state = match tally {
-            Some(tally) => PathState::of(tally, is_linked),
-            None if self.unread.contains(&(from, to)) => PathState::Unread,
+    /// Returns the cell of two groups, in which all pairs have the same state.
+    fn cell(&self, from: &[&'d str], to: &[&'d str], classes: Option<ClassPair>) -> MatrixCell<'d> {
+        let pairs = from.iter().flat_map(|from| to.iter().map(move |to| (*from, *to)));
+        let pairs: Vec<(&str, &str)> = pairs.filter(|(from, to)| from != to).collect();
+        let pairings = pairs.iter().filter_map(|it| self.pairings.get(it));
+        let mut total: Option<Tally> = None;
+        for tally in pairings.clone().filter_map(|it| it.of(classes)) {
+            *total.get_or_insert_default() += tally;
+        }
+        let is_linked = pairings.clone().any(|it| it.linked);
+        let first = pairs.first();
+        let state = match total {
+            Some(total) => PathState::of(total, is_linked),
+            None if first.is_some_and(|it| self.unread.contains(it)) => PathState::Unread,
             None => PathState::Unlinked,
         };
         MatrixCell {
             state,
             sign: state.sign(),
             words: state.words(),
-            to,
-            counts: tally
+            to: text::listed(to),
+            members: to.to_vec(),
+            counts: total
                 .filter(|it| 0 < it.promised)
                 .map(|it| (it.kept + it.assumed, it.promised)),
-            href: self.ids.pair(from, to),
-            is_same: from == to,
+            href: first.and_then(|(from, to)| self.ids.pair(from, to)),
+            is_same: first.is_none(),
         }
     }
 }
@@ -284,6 +331,24 @@ impl WrittenPairing {
         let mut total = Tally::default();
         self.classes.iter().for_each(|it| total += it.tally);
         total
+    }
+
+    /// Returns its paths of some classes.
+    fn of(&self, classes: Option<ClassPair>) -> Option<Tally> {
+        let Some(classes) = classes else {
+            return Some(self.total());
+        };
+        let found = self.classes.iter().find(|it| (it.from, it.to) == classes);
+        found.map(|it| it.tally)
+    }
+
+    /// Returns the state of all its paths, and of those of each class.
+    fn layers(&self) -> Vec<LayerState> {
+        let classes = self
+            .classes
+            .iter()
+            .map(|it| (Some((it.from, it.to)), PathState::of(it.tally, self.linked)));
+        [(None, self.state())].into_iter().chain(classes).collect()
     }
 
     /// Returns the states of all its paths, and of those of each class.

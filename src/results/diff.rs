@@ -19,7 +19,6 @@ use crate::results::source_texts::SourceTexts;
 use crate::rules::Finding;
 use crate::text::count;
 
-pub mod alike;
 mod controls;
 mod graph;
 mod human;

@@ -10,7 +10,7 @@ use crate::packet::messages;
 use crate::packet::premise::{Premise, UnshownRoute};
 use crate::proof::expectation::Check;
 use crate::proof::hostile::Hostile;
-use crate::proof::verify::{Assumption, ClassPair, Pairing, SinglePoint, Tally, Verification};
+use crate::proof::verify::{Assumption, ClassPair, SinglePoint, Tally, Verification};
 use crate::report::json::JsonDocument;
 use crate::report::page::PageForm;
 use crate::report::table::TextTable;
@@ -27,10 +27,12 @@ mod expected;
 mod hostile;
 mod joining;
 pub mod json;
+mod matrix;
 mod services;
 mod undeclared;
 
 pub use joining::JoinVerification;
+use matrix::Matrix;
 pub use services::ProvedService;
 
 /// The number of pairs of clusters, and of nodes that alone carry something, that are shown one by one.
@@ -50,14 +52,6 @@ pub(crate) const CLASSES: [ClassPair; 8] = [
 
 /// The width of a table for people, in columns.
 const WIDTH: usize = 80;
-
-/// The results for pairs of clusters.
-struct Matrix {
-    /// A row for each pair of clusters that is shown; nothing if none is.
-    table: Option<TextTable>,
-    /// A line for each kind of pair that is not shown.
-    rest: String,
-}
 
 /// A verification, and what it points into.
 pub struct Verified<'a, 'f> {
@@ -173,72 +167,6 @@ impl Verified<'_, '_> {
         text
     }
 
-    /// A line for each pair of clusters, where there are not too many; else for those that fail.
-    fn matrix(&self) -> Matrix {
-        let is_apart =
-            |it: &&Pairing| !it.is_linked && it.tallies.values().all(|it| it.reached == 0);
-        let (apart, pairings): (Vec<&Pairing>, Vec<&Pairing>) =
-            self.verification.pairings.iter().partition(is_apart);
-        let fails = |it: &&Pairing| it.tallies.values().any(Tally::fails);
-        let is_of_focus = |it: &&Pairing| {
-            let mut focus = self.focus.into_iter();
-            focus.all(|focus| focus.contains(&it.from) || focus.contains(&it.to))
-        };
-        let asked = pairings.iter().copied();
-        let asked: Vec<&Pairing> = asked.filter(|it| is_of_focus(it) || fails(it)).collect();
-        let shown: Vec<&Pairing> = if asked.len() <= SHOWN {
-            asked
-        } else {
-            asked.into_iter().filter(fails).take(SHOWN).collect()
-        };
-        let used: BTreeSet<ClassPair> = self
-            .verification
-            .tallies()
-            .flat_map(|(tallies, _)| tallies.iter())
-            .filter(|(_, tally)| 0 < tally.promised || 0 < tally.reached)
-            .map(|(classes, _)| classes)
-            .collect();
-        let classes: Vec<ClassPair> = CLASSES.into_iter().filter(|it| used.contains(it)).collect();
-        let columns = classes.iter().map(|(from, to)| format!("{from} → {to}"));
-        let columns: Vec<String> = columns.collect();
-        let columns = columns.iter().map(String::as_str);
-        let mut table = TextTable::new(["FROM", "TO"].into_iter().chain(columns)).named_by(2);
-        for pairing in &shown {
-            let mut row = vec![self.cluster(pairing.from), self.cluster(pairing.to)];
-            let cell = |classes: &ClassPair| cell(pairing, pairing.tallies.get(*classes));
-            row.extend(classes.iter().map(cell));
-            table.add(row);
-        }
-        let mut rest = String::new();
-        let working = pairings.len() - shown.len();
-        if 0 < working {
-            let more = if shown.is_empty() { "" } else { "more " };
-            let pairs = text::count(working, &format!("{more}pair"));
-            let assumed = |pairings: &[&Pairing]| -> u64 {
-                let tallies = pairings.iter().flat_map(|it| it.tallies.values());
-                tallies.map(|it| it.assumed).sum()
-            };
-            let _ = match assumed(&pairings) - assumed(&shown) {
-                0 => writeln!(rest, "All declared paths work between {pairs} of clusters."),
-                assumed => writeln!(
-                    rest,
-                    "No declared path fails between {pairs} of clusters; {}.",
-                    are_assumed(assumed)
-                ),
-            };
-        }
-        // An external peer reaches the clusters that its entry lists, so a missing link is intended.
-        let is_host = |it: SiteId| self.fabric.site(it).cluster.is_external();
-        let apart: Vec<&Pairing> =
-            apart.into_iter().filter(|it| !is_host(it.from) && !is_host(it.to)).collect();
-        if !apart.is_empty() {
-            let have = if apart.len() == 1 { "has" } else { "have" };
-            let pairs = text::count(apart.len(), "pair");
-            let _ = writeln!(rest, "{pairs} of clusters {have} no link.");
-        }
-        Matrix { table: (!shown.is_empty()).then_some(table), rest }
-    }
-
     /// Describes what is cut if a node is lost.
     fn single_point(&self, point: &SinglePoint) -> String {
         let ranges = (!point.ranges.is_empty()).then(|| text::listed(&point.ranges));
@@ -342,28 +270,6 @@ pub fn declared_paths(total: &Tally) -> String {
 fn met(all: usize) -> String {
     let verb = if all == 1 { "is" } else { "are" };
     format!("{} {verb}", text::count(all, "expectation"))
-}
-
-/// The result of one class of one pair.
-fn cell(pairing: &Pairing, tally: Option<&Tally>) -> String {
-    let Some(tally) = tally else {
-        return "-".to_owned();
-    };
-    match (tally.promised, tally.reached) {
-        (0, 0) if pairing.is_linked => "-".to_owned(),
-        (0, 0) => "no link".to_owned(),
-        (0, reached) => format!("+{reached}"),
-        (promised, reached) => {
-            let mut text = format!("{}/{promised}", tally.kept);
-            if 0 < tally.assumed {
-                let _ = write!(text, " ?{}", tally.assumed);
-            }
-            if 0 < reached {
-                let _ = write!(text, " +{reached}");
-            }
-            text
-        }
-    }
 }
 
 /// Returns a table with an empty line before it, or an empty text without a table.

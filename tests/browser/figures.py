@@ -100,7 +100,12 @@ def matrix(page, documents):
         for layer, tally in tallies(pairing).items():
             counts = f"{tally['working'] + tally['assumed']}/{tally['declared']}" if tally["declared"] else ""
             expected[layer, pairing["from"], pairing["to"]] = (state(tally, pairing["linked"]), counts)
-    found = {(layer, start, end): (state, counts) for layer, start, end, state, counts in page["cells"]}
+    found = {}
+    shared = set()
+    for layer, starts, ends, state_, counts in page["cells"]:
+        places = [(layer, start, end) for start in starts for end in ends if start != end]
+        found |= {it: (state_, counts) for it in places}
+        shared |= set(places) if 1 < len(places) else set()
     is_picture = not found
     names = page["names"]
     for layer, state_, path in page["lines"]:
@@ -113,6 +118,8 @@ def matrix(page, documents):
     for place, (its_state, counts) in expected.items():
         if place[0] in layers:
             here = found.pop(place, ("unlinked", None if is_picture else ""))
+            # Clusters that share a cell have the sum of their paths in it.
+            here = (here[0], counts) if place in shared else here
             faults += differ(" ".join(place), here, (its_state, None if is_picture else counts))
     # What is left is declared by nothing.
     return faults + [f"{' '.join(it)}: {value}" for it, value in found.items() if value[0] not in ("unlinked", "unread")]

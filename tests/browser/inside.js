@@ -195,7 +195,7 @@ function figures() {
   const cells = all(".matrix [data-layer] .cell").map((it) => {
     const [layer, row] = [it.closest("[data-layer]").dataset.layer, it.closest("tr")];
     const head = it.closest("table").rows[0].cells[it.cellIndex];
-    return [layers[layer], text(row.cells[0]), text(head), it.classList[1], text(it).match(/[\d/]+|$/)[0]];
+    return [layers[layer], row.dataset.members.split(" "), it.dataset.members.split(" "), it.classList[1], text(it).match(/[\d/]+|$/)[0]];
   });
   const lines = all("#matrix [data-layer]").flatMap((it) => all(".m", it)
     .map((line) => [layers[it.dataset.layer], line.classList[1], line.getAttribute("d")]));
@@ -220,7 +220,7 @@ function figures() {
     lossCount: text(document.querySelector("#losses > p")),
     ranges: table(document.querySelector("#address-space details")),
     free: all("#free-ranges tbody tr").map((it) => [text(it.cells[0]), texts("td code", it), text(it)]),
-    loads: table(document.getElementById("load")),
+    loads: all("#load tbody tr").flatMap((row) => row.dataset.clusters.split(" ").map((it) => [it, ...[...row.cells].slice(1).map(text)])),
     cardLoads: all("details.card").map((it) => [text(it.querySelector("h3")), all("table", it).filter((one) => text(one).startsWith("Quantity")).map(table)]),
     change: text(document.getElementById("change-summary")),
     changes: text(document.getElementById("change")),

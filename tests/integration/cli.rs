@@ -15,6 +15,7 @@ use crate::support::{Run, clustermesh_with_input};
 
 mod advertise;
 mod advice;
+mod alike;
 mod annotate;
 mod argocd;
 mod capacity;

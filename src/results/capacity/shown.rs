@@ -8,6 +8,7 @@ use crate::diagnostic::Severity;
 use crate::text;
 use anstyle::AnsiColor;
 
+use crate::report::alike::rows;
 use crate::report::style::{bold, coloured};
 use crate::report::table::TextTable;
 use crate::report::width::Width;
@@ -144,7 +145,7 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
     text
 }
 
-/// Returns a row for each cluster, below the head.
+/// Returns a row for each cluster, below the head. If there are many, alike clusters share one.
 pub(super) fn clusters(costs: &[Cost]) -> TextTable {
     // A column without any change is omitted.
     let is_changing = costs.iter().any(|it| !it.change.delta.is_empty());
@@ -152,7 +153,7 @@ pub(super) fn clusters(costs: &[Cost]) -> TextTable {
     let columns = ["TARGET", "GRADE"].into_iter();
     let columns = columns.chain(COLUMNS.map(|(name, _)| name));
     let mut table = TextTable::new(columns.chain(change_columns));
-    for cost in costs {
+    let cells = costs.iter().map(|cost| {
         let cell = |quantity: Quantity| {
             let found = cost.estimates.iter().find(|it| it.quantity == quantity);
             found.map_or_else(String::new, |it| match quantity {
@@ -160,12 +161,15 @@ pub(super) fn clusters(costs: &[Cost]) -> TextTable {
                 _ => units::value(quantity, it.value),
             })
         };
-        let mut row = vec![cost.cluster.clone(), grade(cost.grade)];
+        let mut row = vec![grade(cost.grade)];
         row.extend(COLUMNS.iter().map(|(_, quantity)| cell(*quantity)));
         let CostChange { delta, seconds } = &cost.change;
         let busy = if delta.is_empty() { String::new() } else { units::seconds(*seconds) };
         row.extend([change(cost), busy]);
-        table.add(row);
+        (row, cost.cluster.as_str())
+    });
+    for (row, clusters) in rows(cells) {
+        table.add([text::listed(clusters)].into_iter().chain(row).collect());
     }
     table
 }

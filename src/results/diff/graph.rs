@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 
 use crate::changes::{ChangedLink, LinkEffect, PeerCounts};
 use crate::name::ClusterName;
+use crate::report::alike::{AlikeArrows, Arrow, folded};
 use crate::report::mermaid::label;
 use crate::text::{NAMED, count, list, listed, noun};
-
-use super::alike::{AlikeArrows, Arrow, folded};
 
 /// The first line.
 const FRAME: &str = "flowchart LR\n";

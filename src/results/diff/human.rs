@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use crate::changes::{Grade, PeerChangeKind, TargetChange};
+use crate::report::alike::{AlikeArrows, folded, rows};
 use crate::report::style::{bold, coloured};
 use crate::report::table::TextTable;
 use crate::report::width::Width;
-use crate::text::count;
+use crate::text::{count, listed};
 use anstyle::AnsiColor;
 
 use super::{Compared, remedy, wording};
@@ -24,8 +25,10 @@ pub(super) fn text(compared: &Compared, width: Width) -> String {
     if !changes.targets.is_empty() {
         text.push_str(&table(compared, width));
     }
-    for target in compared.by_grade() {
-        text.push_str(&self::target(target, compared, width));
+    let blocks = compared.by_grade().into_iter();
+    let blocks = blocks.map(|it| (block(it, compared, width), it.cluster.as_str()));
+    for ((grade, block), clusters) in rows(blocks) {
+        let _ = write!(text, "\n{}: {}{block}", bold(&listed(clusters)), graded(grade));
     }
     text.push_str(&paths(compared, width));
     text.push_str(&services(compared, width));
@@ -63,10 +66,9 @@ fn causes(compared: &Compared, width: Width) -> String {
     text
 }
 
-/// Returns the reasons of a target's grade, and its Peers.
-fn target(target: &TargetChange, compared: &Compared, width: Width) -> String {
-    let cluster = bold(target.cluster.as_str());
-    let mut text = format!("\n{cluster}: {}", graded(target.grade()));
+/// Returns the grade of a target, and the reasons for it and its Peers.
+fn block(target: &TargetChange, compared: &Compared, width: Width) -> (Grade, String) {
+    let mut text = String::new();
     if let Some(from) = &target.renamed_from {
         let _ = write!(text, " (was called {from})");
     }
@@ -93,22 +95,24 @@ fn target(target: &TargetChange, compared: &Compared, width: Width) -> String {
         let remedy = width.hanging(4, &format!("help: {remedy}"));
         let _ = writeln!(text, "  {remedy}");
     }
-    text
+    (target.grade(), text)
 }
 
 /// Returns what becomes of the paths between clusters.
 fn paths(compared: &Compared, width: Width) -> String {
-    let paths = &compared.changes.paths;
+    let arrows = wording::path_arrows(&compared.changes.paths);
+    let folded = folded(&arrows);
     let mut text = String::new();
-    for path in paths.iter().take(LISTED) {
-        let change = wording::path_change(path).join(", ");
-        let line = format!("{} → {}: {change}", path.from, path.to);
+    for path in folded.iter().take(LISTED) {
+        let to = if path.is_mutual() { "each other".to_owned() } else { listed(&path.to) };
+        let line = format!("{} → {to}: {}{}", listed(&path.from), path.each(), path.label);
         let _ = write!(text, "\n{}", width.hanging(2, &line));
     }
     if !text.is_empty() {
         text.push('\n');
     }
-    more(&mut text, paths.len(), "", "cluster pair");
+    let others = folded.iter().skip(LISTED).map(AlikeArrows::number);
+    more(&mut text, LISTED + others.sum::<usize>(), "", "cluster pair");
     text
 }
 
@@ -157,17 +161,20 @@ fn more(text: &mut String, all: usize, indent: &str, noun: &str) {
 fn table(compared: &Compared, width: Width) -> String {
     let mut table =
         TextTable::new(["TARGET", "GRADE", ">BEFORE", ">ADDED", ">CHANGED", ">REMOVED", ">NOW"]);
-    for target in compared.by_grade() {
+    let cells = compared.by_grade().into_iter().map(|target| {
         let counts = target.counts();
-        table.add(vec![
-            target.cluster.to_string(),
+        let cells = [
             graded(target.grade()),
             target.peers_before.to_string(),
             counts.added.to_string(),
             counts.changed.to_string(),
             counts.removed.to_string(),
             target.peers_after.to_string(),
-        ]);
+        ];
+        (cells, target.cluster.as_str())
+    });
+    for (cells, clusters) in rows(cells) {
+        table.add([listed(clusters)].into_iter().chain(cells).collect());
     }
     table.folded(width)
 }

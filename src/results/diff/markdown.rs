@@ -5,11 +5,11 @@
 use std::fmt::Write as _;
 
 use crate::changes::TargetChange;
+use crate::report::alike::{folded, grouped};
 use crate::report::markdown::{add_alike_rows, add_rows, code, prose};
 use crate::results::findings::markdown as findings;
 use crate::text::{count, first, listed};
 
-use super::alike::{Arrow, folded, grouped};
 use super::{Compared, graph, remedy, wording};
 
 /// The largest number of targets of a cause that are shown.
@@ -142,20 +142,11 @@ fn paths(page: &mut String, compared: &Compared, limit: usize) {
         return;
     }
     page.push_str("\n| from | to | paths |\n| --- | --- | --- |\n");
-    let arrows = paths.iter().map(|path| Arrow {
-        from: path.from.as_str(),
-        to: path.to.as_str(),
-        label: wording::path_change(path).join(", "),
-    });
-    let arrows: Vec<Arrow<String>> = arrows.collect();
+    let arrows = wording::path_arrows(paths);
     let rows = folded(&arrows).into_iter().map(|it| {
         let from = names(&it.from, "cluster");
-        let to = if it.from == it.to { "each other".to_owned() } else { names(&it.to, "cluster") };
-        let what = match it.number() {
-            1 => "",
-            _ => "each ",
-        };
-        let row = format!("| {from} | {to} | {what}{} |\n", it.label);
+        let to = if it.is_mutual() { "each other".to_owned() } else { names(&it.to, "cluster") };
+        let row = format!("| {from} | {to} | {}{} |\n", it.each(), it.label);
         (it.number(), row)
     });
     add_alike_rows(page, rows, limit, "cluster pair");

@@ -11,6 +11,7 @@ use crate::mesh::State;
 use crate::name::ClusterName;
 use crate::net::{Cidr, without};
 use crate::place::Place;
+use crate::report::alike::Arrow;
 use crate::results::peer_difference::{self, moved, ranges};
 use crate::results::source_texts::SourceTexts;
 use crate::rules;
@@ -101,6 +102,16 @@ pub(super) fn kind(cause: &Cause) -> &'static str {
         Cause::ForeignPeer { .. } => "foreignPeer",
         Cause::Other => "other",
     }
+}
+
+/// Returns the changes of paths as arrows between clusters.
+pub(super) fn path_arrows(paths: &[PathChange]) -> Vec<Arrow<'_, String>> {
+    let arrows = paths.iter().map(|path| Arrow {
+        from: path.from.as_str(),
+        to: path.to.as_str(),
+        label: path_change(path).join(", "),
+    });
+    arrows.collect()
 }
 
 /// Returns what a person has to do beside the change, if anything. The grade is about the Peers alone.

@@ -1,28 +1,45 @@
-//! Alike clusters: those whose links to the same others change in the same way.
+//! Alike clusters: those with the same row in a table, or with the same arrows to the same others. Forms for people show them
+//! as one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The largest number of arrows that stay apart.
+/// The largest number of rows, and of arrows, that stay apart.
 const FEW: usize = 24;
 
 /// A change from a cluster to another one, such as that of its paths.
-pub(super) struct Arrow<'a, L> {
-    pub(super) from: &'a str,
-    pub(super) to: &'a str,
-    pub(super) label: L,
+pub struct Arrow<'a, L> {
+    /// The first cluster.
+    pub from: &'a str,
+    /// The other one.
+    pub to: &'a str,
+    /// The change.
+    pub label: L,
 }
 
 /// The same change from each of some clusters to each of others, or to each other if both are the same clusters.
-pub(super) struct AlikeArrows<'l, 'a, L> {
-    pub(super) from: Vec<&'a str>,
-    pub(super) to: Vec<&'a str>,
-    pub(super) label: &'l L,
+pub struct AlikeArrows<'l, 'a, L> {
+    /// The first clusters.
+    pub from: Vec<&'a str>,
+    /// The other ones.
+    pub to: Vec<&'a str>,
+    /// The change.
+    pub label: &'l L,
 }
 
 impl<L> AlikeArrows<'_, '_, L> {
+    /// Returns whether they are between the same clusters.
+    pub fn is_mutual(&self) -> bool {
+        self.from == self.to
+    }
+
+    /// Returns the word before a label of several arrows.
+    pub fn each(&self) -> &'static str {
+        if self.number() == 1 { "" } else { "each " }
+    }
+
     /// Returns the number of arrows.
-    pub(super) fn number(&self) -> usize {
-        if self.from == self.to {
+    pub fn number(&self) -> usize {
+        if self.is_mutual() {
             self.from.len() * (self.from.len() - 1)
         } else {
             self.from.len() * self.to.len()
@@ -37,7 +54,7 @@ type ArrowEnd<'l, 'a, L> = (&'a str, bool, &'l L);
 type ArrowEnds<'l, 'a, L> = BTreeMap<&'a str, BTreeSet<ArrowEnd<'l, 'a, L>>>;
 
 /// Returns arrows in their order, those of alike clusters as one unless there are few.
-pub(super) fn folded<'l, 'a, L: Ord>(arrows: &'l [Arrow<'a, L>]) -> Vec<AlikeArrows<'l, 'a, L>> {
+pub fn folded<'l, 'a, L: Ord>(arrows: &'l [Arrow<'a, L>]) -> Vec<AlikeArrows<'l, 'a, L>> {
     folded_above(arrows, FEW)
 }
 
@@ -45,12 +62,7 @@ fn folded_above<'l, 'a, L: Ord>(
     arrows: &'l [Arrow<'a, L>],
     few: usize,
 ) -> Vec<AlikeArrows<'l, 'a, L>> {
-    let mut ends: ArrowEnds<L> = BTreeMap::new();
-    for Arrow { from, to, label } in arrows {
-        ends.entry(from).or_default().insert((to, false, label));
-        ends.entry(to).or_default().insert((from, true, label));
-    }
-    let groups = groups(&ends, arrows.len() <= few);
+    let groups = groups_above(arrows, few);
     let mut seen = BTreeSet::new();
     let folded = arrows.iter().filter_map(|arrow| {
         let (from, to) = (groups.get(arrow.from)?, groups.get(arrow.to)?);
@@ -63,16 +75,27 @@ fn folded_above<'l, 'a, L: Ord>(
     folded.collect()
 }
 
-/// Returns the group of each cluster. If a cluster is like two others, these are alike, too.
-fn groups<'a, L: Ord>(
-    ends: &ArrowEnds<'_, 'a, L>,
-    is_few: bool,
+/// Returns the clusters that are alike, for each of them. If a cluster is like two others, these are alike, too. An arrow from
+/// a cluster to itself is a property of it.
+pub fn groups<'a, L: Ord>(arrows: &[Arrow<'a, L>]) -> BTreeMap<&'a str, Vec<&'a str>> {
+    groups_above(arrows, 0)
+}
+
+fn groups_above<'a, L: Ord>(
+    arrows: &[Arrow<'a, L>],
+    few: usize,
 ) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut ends: ArrowEnds<L> = BTreeMap::new();
+    for Arrow { from, to, label } in arrows {
+        ends.entry(from).or_default().insert((to, false, label));
+        ends.entry(to).or_default().insert((from, true, label));
+    }
+    let is_few = arrows.len() <= few;
     let mut groups: Vec<Vec<&str>> = Vec::new();
     for name in ends.keys() {
         let is_like = |it: &&mut Vec<&str>| {
             let first = it.first().filter(|_| !is_few);
-            first.is_some_and(|it| are_alike(ends, it, name))
+            first.is_some_and(|it| are_alike(&ends, it, name))
         };
         match groups.iter_mut().find(is_like) {
             Some(group) => group.push(name),
@@ -99,8 +122,20 @@ fn are_alike<L: Ord>(ends: &ArrowEnds<L>, one: &str, other: &str) -> bool {
         let ends = ends.get(cluster).into_iter().flatten();
         ends.filter(move |it| [one, other].contains(&it.0) == is_between)
     };
-    let between = |cluster: &str| of(cluster, true).map(|it| (it.1, it.2)).collect::<Vec<_>>();
+    let between = |cluster: &str| {
+        let ends = of(cluster, true).map(|it| (it.0 == cluster, it.1, it.2));
+        ends.collect::<BTreeSet<_>>()
+    };
     of(one, false).eq(of(other, false)) && between(one) == between(other)
+}
+
+/// Returns rows in their order, each with the names of all that have it, unless there are few.
+pub fn rows<K: Ord, N>(rows: impl IntoIterator<Item = (K, N)>) -> Vec<(K, Vec<N>)> {
+    let rows: Vec<(K, N)> = rows.into_iter().collect();
+    if rows.len() <= FEW {
+        return rows.into_iter().map(|(row, name)| (row, vec![name])).collect();
+    }
+    grouped(rows)
 }
 
 /// Returns keys in the order of their first items, each with its items.
