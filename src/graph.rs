@@ -39,8 +39,9 @@ const MOST_LINKS: usize = 500;
 #[schemars(rename = "Graph", example = ExampleFile(include_str!("graph/example.json")))]
 #[serde(rename_all = "camelCase")]
 pub struct MeshGraph {
-    /// The meshes, the commit and the snapshots that the graph was made from.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The meshes, the commit and the snapshots that the graph was made from. Only pictures show it, so that equal files give
+    /// equal JSON.
+    #[serde(skip)]
     pub origin: Option<ResultOrigin>,
     /// The level of detail.
     pub level: GraphLevel,

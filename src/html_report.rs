@@ -16,6 +16,8 @@ use minijinja::{
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use crate::capacity::units;
+use crate::config::capacity::as_float;
 use crate::diagnostic::escaped;
 use crate::graph::{MeshGraph, svg};
 use crate::report::origin::VERSION;
@@ -64,7 +66,7 @@ pub fn page(results: &MeshResults) -> Result<String, Error> {
     let verdict = verdict::Verdict::new(results, &findings, &cut_off);
     let has_change = results.difference.is_some();
     let expectations = results.verification.as_ref().map(|it| &it.expectations);
-    let picture = results.graph.as_ref().ok().and_then(PagePicture::new);
+    let picture = results.graph.as_ref().ok().map(PagePicture::new).transpose();
     let parts = PARTS.iter().filter(|it| has_change || it.0 != "change");
     let values = context! {
         parts => Serde(parts.collect::<Vec<_>>()),
@@ -76,7 +78,8 @@ pub fn page(results: &MeshResults) -> Result<String, Error> {
         script => Value::from_safe_string(SCRIPT.to_owned()),
         verdict => Serde(&verdict),
         refusals => Serde(results.refusals()),
-        picture => Serde(picture),
+        no_picture => picture.as_ref().err(),
+        picture => Serde(picture.ok().flatten()),
         cut_off => Serde(&cut_off),
         matrix => Serde(matrix::PathMatrix::new(results, &ids)),
         pairs => Serde(&pairs),
@@ -164,8 +167,8 @@ fn source(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// The largest picture, in bytes. A larger one is a matrix of links, which the page has anyway.
-const LARGEST: usize = 1 << 20;
+/// The largest picture, in bytes.
+const LARGEST: u64 = 1 << 20;
 
 /// The widths of pictures that are made smaller to fit, in pixels. Texts of wider ones would be too small to read.
 const FITTED: std::ops::RangeInclusive<u32> = 1000..=1700;
@@ -180,8 +183,8 @@ struct PagePicture {
 
 impl PagePicture {
     /// Returns the picture of a graph without its own style, which is in that of the page, and without the name of its format,
-    /// which a page does not need; nothing if it is too large.
-    fn new(graph: &MeshGraph) -> Option<Self> {
+    /// which a page does not need; the reason if there is none.
+    fn new(graph: &MeshGraph) -> Result<Self, String> {
         let picture = svg::svg(&graph.clone().shown(&BTreeSet::new(), None));
         let style = format!("<style>{}</style>", svg::STYLE);
         let svg = picture.replacen(&style, "", 1).replacen(
@@ -191,8 +194,20 @@ impl PagePicture {
         );
         let width = svg.split_once(" width=\"").and_then(|it| it.1.split_once('"'));
         let width: Option<u32> = width.and_then(|it| it.0.parse().ok());
-        Some(Self { is_fitted: width.is_some_and(|it| FITTED.contains(&it)), svg })
-            .filter(|it| it.svg.len() <= LARGEST && has_more_than_a_matrix(&it.svg))
+        if !has_more_than_a_matrix(&svg) {
+            let links = graph.links.len();
+            return Err(format!(
+                "of {links} links it would be the matrix below, without the numbers"
+            ));
+        }
+        let size = u64::try_from(svg.len()).unwrap_or(u64::MAX);
+        if LARGEST < size {
+            let [size, limit] = [size, LARGEST].map(|it| units::bytes(as_float(it)));
+            return Err(format!(
+                "it has {size}, and a page shows at most {limit}; run `clustermesh graph > mesh.svg` for it"
+            ));
+        }
+        Ok(Self { is_fitted: width.is_some_and(|it| FITTED.contains(&it)), svg })
     }
 }
 

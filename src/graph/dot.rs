@@ -6,15 +6,23 @@ use super::{GraphCluster, LinkState, MOST_LINKS, MeshGraph};
 
 /// Returns the graph. If it has more links than Graphviz draws in a minute, clusters with the same links become one.
 pub fn dot(graph: &MeshGraph) -> String {
-    if MOST_LINKS < graph.links.len() {
-        return drawn(&graph.folded());
+    if graph.links.len() <= MOST_LINKS {
+        return drawn(graph, "");
     }
-    drawn(graph)
+    let note = format!(
+        "// Clusters with the same links share a box, because Graphviz draws {} links for minutes.\n",
+        graph.links.len()
+    );
+    drawn(&graph.folded(), &note)
 }
 
-fn drawn(graph: &MeshGraph) -> String {
+fn drawn(graph: &MeshGraph, note: &str) -> String {
     let mut text =
-        "graph mesh {\n  compound=true;\n  rankdir=LR;\n  node [shape=box];\n".to_owned();
+        format!("{note}graph mesh {{\n  compound=true;\n  rankdir=LR;\n  node [shape=box];\n");
+    if let Some(origin) = &graph.origin {
+        let _ =
+            writeln!(text, "  label={}; labelloc=b; fontsize=10;", quoted(&[&origin.sentence()]));
+    }
     for (place, cluster) in graph.clusters.iter().enumerate() {
         draw_cluster(place, cluster, &mut text);
     }

@@ -3,15 +3,23 @@
 use std::collections::BTreeMap;
 
 use super::{
-    GraphCluster, GraphClusterKind, GraphLevel, GraphLink, LinkState, MeshGraph, ProvedPaths,
+    GraphCluster, GraphClusterKind, GraphLevel, GraphLink, LINES, LinkState, MeshGraph, ProvedPaths,
 };
 use crate::mesh::State;
+use crate::report::alike::{self, Arrow};
 
-/// The results of a cluster's links in both directions, by the place of the other cluster.
-type Neighbours = BTreeMap<usize, (LinkState, LinkState)>;
+/// A common property of the clusters of a group: their kind, or the result of their links to a cluster.
+#[derive(Eq, Ord, PartialEq, PartialOrd)]
+enum AlikeLabel {
+    Kind(GraphClusterKind, State, bool, bool),
+    Link(LinkState),
+}
 
-/// The kind of a cluster, and its links: the same for all clusters of a group.
-type Signature = ((GraphClusterKind, State, bool, bool), Neighbours);
+/// A folded graph, and the names of the clusters in each of its boxes.
+pub(super) struct ListedGroups<'g> {
+    pub(super) graph: MeshGraph,
+    pub(super) names: Vec<Vec<&'g str>>,
+}
 
 impl MeshGraph {
     /// Returns the graph without details, in which clusters of one kind with the same links to the same clusters are one.
@@ -46,43 +54,56 @@ impl MeshGraph {
         }
     }
 
+    /// Returns the groups of alike clusters if lines can show their links, and a matrix would be nearly empty, as of a hub.
+    pub(super) fn listed_groups(&self) -> Option<ListedGroups<'_>> {
+        if 2 * self.clusters.len() < self.links.len() {
+            return None;
+        }
+        let graph = self.folded();
+        let is_drawn = graph.links.len() <= LINES
+            && graph.links.iter().all(|it| it.clusters[0] != it.clusters[1]);
+        let mut names: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+        for (group, cluster) in self.groups().into_iter().zip(&self.clusters) {
+            names.entry(group).or_default().push(&cluster.name);
+        }
+        is_drawn.then(|| ListedGroups { graph, names: names.into_values().collect() })
+    }
+
     /// Returns the group of each cluster: the place of the first cluster in it.
     fn groups(&self) -> Vec<usize> {
-        let mut neighbours = vec![Neighbours::new(); self.clusters.len()];
-        for (link, [one, other]) in self.placed() {
-            let there = LinkState::of(link.there, link.there);
-            let back = LinkState::of(link.back, link.back);
-            neighbours[one].insert(other, (there, back));
-            neighbours[other].insert(one, (back, there));
-        }
-        let mut group_of: Vec<usize> = (0..self.clusters.len()).collect();
-        // Clusters without a link between them, then those that all have the same link to each other.
-        let own = LinkState::ALL.map(|it| Some((it, it)));
-        for own in [None].into_iter().chain(own) {
-            let mut sizes = vec![0_usize; group_of.len()];
-            for group in &group_of {
-                sizes[*group] += 1;
-            }
-            let mut firsts: BTreeMap<Signature, usize> = BTreeMap::new();
-            for (place, cluster) in self.clusters.iter().enumerate() {
-                if 1 < sizes[group_of[place]] {
-                    continue;
-                }
-                let mut neighbours = neighbours[place].clone();
-                if let Some(own) = own {
-                    neighbours.insert(place, own);
-                }
-                let kind = (cluster.kind, cluster.state, cluster.is_hub, cluster.is_unread);
-                group_of[place] = *firsts.entry((kind, neighbours)).or_insert(place);
-            }
-        }
-        group_of
+        let kinds = self.clusters.iter().map(|it| Arrow {
+            from: &it.name,
+            to: &it.name,
+            label: AlikeLabel::Kind(it.kind, it.state, it.is_hub, it.is_unread),
+        });
+        let links = self.links.iter().flat_map(|it| {
+            let [one, other] = &it.clusters;
+            let there = AlikeLabel::Link(LinkState::of(it.there, it.there));
+            let back = AlikeLabel::Link(LinkState::of(it.back, it.back));
+            [
+                Arrow { from: one.as_str(), to: other.as_str(), label: there },
+                Arrow { from: other, to: one, label: back },
+            ]
+        });
+        let arrows: Vec<Arrow<AlikeLabel>> = kinds.chain(links).collect();
+        let groups = alike::groups(&arrows);
+        let places = self.places();
+        let clusters = self.clusters.iter().enumerate();
+        let first = clusters.map(|(place, it)| {
+            let group = groups.get(&*it.name).into_iter().flatten();
+            group.filter_map(|it| places.get(it).copied()).min().unwrap_or(place)
+        });
+        first.collect()
+    }
+
+    /// Returns the places of clusters, by name.
+    fn places(&self) -> BTreeMap<&str, usize> {
+        self.clusters.iter().enumerate().map(|(at, it)| (&*it.name, at)).collect()
     }
 
     /// Returns the links with the places of their clusters.
     pub(super) fn placed(&self) -> impl Iterator<Item = (&GraphLink, [usize; 2])> {
-        let places = self.clusters.iter().enumerate();
-        let places: BTreeMap<&str, usize> = places.map(|(at, it)| (&*it.name, at)).collect();
+        let places = self.places();
         self.links.iter().filter_map(move |link| {
             let [one, other] = link.clusters.each_ref().map(|it| places.get(&**it).copied());
             Some((link, [one?, other?]))

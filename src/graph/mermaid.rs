@@ -20,25 +20,32 @@ pub fn mermaid(graph: &MeshGraph, is_fixed: bool) -> String {
     let limit = if is_fixed { LONGEST_OF_GITHUB } else { LONGEST };
     let levels = GraphLevel::ALL.into_iter().filter(|it| *it <= graph.level);
     for level in levels {
-        let text = drawn(&graph.clone().at(level), usize::MAX);
+        let text = drawn(&graph.clone().at(level), usize::MAX, "");
         if text.len() <= limit && graph.links.len() <= MOST_LINKS {
             return text;
         }
     }
+    let service = if is_fixed { "GitHub" } else { "GitLab" };
+    let note = format!(
+        "%% Clusters with the same links share a box: {service} draws at most {limit} characters and {MOST_LINKS} links\n"
+    );
     let folded = graph.folded();
     let counts = [usize::MAX, 200, 100, 50, 20, 10, 5];
-    let mut texts = counts.iter().map(|most| drawn(&folded, *most));
+    let mut texts = counts.iter().map(|most| drawn(&folded, *most, &note));
     let fits = texts.find(|it| it.len() <= limit);
-    fits.unwrap_or_else(|| drawn(&folded, 0))
+    fits.unwrap_or_else(|| drawn(&folded, 0, &note))
 }
 
 /// Returns a flowchart with the worst links, at most this many, and the clusters at their ends.
-fn drawn(graph: &MeshGraph, most: usize) -> String {
+fn drawn(graph: &MeshGraph, most: usize, note: &str) -> String {
     let mut links: Vec<_> = graph.placed().collect();
     links.sort_by_key(|it| it.0.state);
     let more = links.len().saturating_sub(most);
     links.truncate(most);
-    let mut text = "flowchart LR\n".to_owned();
+    let mut text = format!("flowchart LR\n{note}");
+    if let Some(origin) = &graph.origin {
+        let _ = writeln!(text, "%% {}", origin.sentence());
+    }
     for (place, cluster) in graph.clusters.iter().enumerate() {
         if more == 0 || links.iter().any(|it| it.1.contains(&place)) {
             draw_cluster(place, cluster, &mut text);

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use super::folded::ListedGroups;
 use super::layout::{self, BoxSize, Layout, LayoutLine, Point};
 use super::parts::cluster_box;
-use super::text_box::{LINE_HEIGHT, PADDING, TextBox, text_width, xml};
+use super::text_box::{LINE_HEIGHT, LONGEST, PADDING, TextBox, text_width, xml};
 use super::{GraphLevel, GraphLink, LINES, LinkState, MeshGraph, matrix};
 use crate::report::origin::ResultOrigin;
 
@@ -18,16 +19,46 @@ const MARGIN: f64 = 16.0;
 /// The width of a sample in the legend, in pixels.
 const SAMPLE: f64 = 36.0;
 
+/// The form in which links are drawn.
+enum DrawnLinks<'g> {
+    /// As lines between the boxes of clusters.
+    Lines,
+    /// As lines between groups of alike clusters, each of which lists its clusters.
+    Groups(ListedGroups<'g>),
+    /// As cells.
+    Matrix,
+}
+
 /// Returns the graph as a document of its own.
 pub fn svg(graph: &MeshGraph) -> String {
     let mut content = String::new();
-    let mut size = if graph.links.len() <= LINES {
-        lines(graph, &mut content)
-    } else {
-        many_links(graph, &mut content)
+    let drawn = DrawnLinks::of(graph);
+    let mut size = match &drawn {
+        DrawnLinks::Lines => {
+            let boxes: Vec<TextBox> = graph.clusters.iter().map(cluster_box).collect();
+            lines(graph, &boxes, &mut content)
+        }
+        DrawnLinks::Groups(groups) => {
+            let details = details(graph, &mut content);
+            let boxes: Vec<TextBox> = groups.boxes().collect();
+            let mut picture = String::new();
+            let size = lines(&groups.graph, &boxes, &mut picture);
+            let _ = writeln!(
+                content,
+                "<g transform=\"translate(0 {:.1})\">\n{picture}</g>",
+                details.height
+            );
+            details.above(size)
+        }
+        DrawnLinks::Matrix => {
+            let details = details(graph, &mut content);
+            let matrix = matrix::draw(graph, details.height, &mut content);
+            details.above(matrix)
+        }
     };
     size.height += MARGIN;
-    let legend = legend(graph, size.height, &mut content);
+    let is_matrix = matches!(drawn, DrawnLinks::Matrix);
+    let legend = legend(graph, is_matrix, size.height, &mut content);
     let origin = origin(graph, size.height + legend.height, &mut content);
     let width = size.width.max(legend.width).max(origin.width) + 2.0 * MARGIN;
     let height = size.height + legend.height + origin.height + 2.0 * MARGIN;
@@ -42,9 +73,53 @@ pub fn svg(graph: &MeshGraph) -> String {
     )
 }
 
-/// Draws clusters with lines between them.
-fn lines(graph: &MeshGraph, content: &mut String) -> BoxSize {
-    let boxes: Vec<TextBox> = graph.clusters.iter().map(cluster_box).collect();
+impl<'g> DrawnLinks<'g> {
+    fn of(graph: &'g MeshGraph) -> Self {
+        if graph.links.len() <= LINES {
+            return Self::Lines;
+        }
+        graph.listed_groups().map_or(Self::Matrix, Self::Groups)
+    }
+}
+
+impl ListedGroups<'_> {
+    /// Returns the boxes, which list the clusters of a group in lines.
+    fn boxes(&self) -> impl Iterator<Item = TextBox> {
+        self.graph.clusters.iter().zip(&self.names).map(|(cluster, names)| {
+            let mut listed = cluster_box(cluster);
+            if 1 < names.len() {
+                listed.cluster = None;
+                listed.lines.extend(name_lines(names).into_iter().map(|it| ("note", it)));
+            }
+            listed
+        })
+    }
+}
+
+/// Returns names in lines that fit into a box.
+fn name_lines(names: &[&str]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for name in names {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 3 + name.chars().count() <= LONGEST => {
+                line.push_str(" · ");
+                line.push_str(name);
+            }
+            _ => lines.push((*name).to_owned()),
+        }
+    }
+    lines
+}
+
+impl BoxSize {
+    /// Returns the size of it with another one below.
+    fn above(self, below: Self) -> Self {
+        Self { width: self.width.max(below.width), height: self.height + below.height }
+    }
+}
+
+/// Draws boxes with lines between them.
+fn lines(graph: &MeshGraph, boxes: &[TextBox], content: &mut String) -> BoxSize {
     let sizes: Vec<BoxSize> = boxes.iter().map(TextBox::size).collect();
     let drawn = graph.placed().map(|(link, ends)| {
         let label = BoxSize { width: text_width(&link.label()) + PADDING, height: LINE_HEIGHT };
@@ -55,26 +130,23 @@ fn lines(graph: &MeshGraph, content: &mut String) -> BoxSize {
     for (link, points) in links.iter().zip(&layout.lines) {
         draw_line(link, points, content);
     }
-    draw_boxes(&boxes, &layout, content);
+    draw_boxes(boxes, &layout, content);
     for (link, middle) in links.iter().zip(&layout.labels) {
         draw_label(&link.label(), *middle, content);
     }
     layout.size
 }
 
-/// Draws the boxes of clusters if they have details, and a matrix of their links.
-fn many_links(graph: &MeshGraph, content: &mut String) -> BoxSize {
-    let mut size = BoxSize::default();
-    if graph.level != GraphLevel::Clusters {
-        let boxes: Vec<TextBox> = graph.clusters.iter().map(cluster_box).collect();
-        let sizes: Vec<BoxSize> = boxes.iter().map(TextBox::size).collect();
-        let layout = layout::rows(&sizes, MARGIN);
-        draw_boxes(&boxes, &layout, content);
-        size = layout.size;
-        size.height += 2.0 * MARGIN;
+/// Draws the boxes of clusters if they have details.
+fn details(graph: &MeshGraph, content: &mut String) -> BoxSize {
+    if graph.level == GraphLevel::Clusters {
+        return BoxSize::default();
     }
-    let matrix = matrix::draw(graph, size.height, content);
-    BoxSize { width: size.width.max(matrix.width), height: size.height + matrix.height }
+    let boxes: Vec<TextBox> = graph.clusters.iter().map(cluster_box).collect();
+    let sizes: Vec<BoxSize> = boxes.iter().map(TextBox::size).collect();
+    let layout = layout::rows(&sizes, MARGIN);
+    draw_boxes(&boxes, &layout, content);
+    BoxSize { height: layout.size.height + 2.0 * MARGIN, ..layout.size }
 }
 
 fn draw_boxes(boxes: &[TextBox], layout: &Layout, content: &mut String) {
@@ -151,8 +223,7 @@ fn origin(graph: &MeshGraph, top: f64, content: &mut String) -> BoxSize {
 }
 
 /// Draws the results that occur, with their styles.
-fn legend(graph: &MeshGraph, top: f64, content: &mut String) -> BoxSize {
-    let is_matrix = LINES < graph.links.len();
+fn legend(graph: &MeshGraph, is_matrix: bool, top: f64, content: &mut String) -> BoxSize {
     // A cell shows only one direction.
     let is_cell = |it: &LinkState| !is_matrix || *it != LinkState::OneWay;
     let mut states: BTreeSet<LinkState> = graph.states().filter(is_cell).collect();

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::mermaid::mermaid;
 use super::svg::svg;
 use super::*;
+use crate::report::origin::ResultOrigin;
 
 /// A name with the syntax of everything that we write.
 const HOSTILE: &str = "<script>\"];'&\\ %%{init}%% --> {{x}} `x` #quot;\u{ffff}";
@@ -168,6 +169,43 @@ fn many_links_are_a_matrix() {
     assert_eq!(matrix.matches("class=\"cell fails\"").count(), 2);
     assert_eq!(matrix.matches("class=\"cell assumed\"").count(), 2);
     assert_eq!(matrix.matches("class=\"mark\"").count(), 3);
+}
+
+#[test]
+fn a_hub_is_drawn_as_a_list_and_not_as_an_empty_square() {
+    let mut links: Vec<_> = (1..=100).map(|it| (0, it, 0, 0)).collect();
+    links[41].2 = 1;
+    let mut hub = graph(101, 1, &links);
+    hub.clusters[0].is_hub = true;
+    let drawn = svg(&hub.clone().at(GraphLevel::Clusters));
+    assert!(!drawn.contains("class=\"cell"));
+    let texts: Vec<&str> = drawn.split("</text>").filter_map(|it| it.rsplit('>').next()).collect();
+    for name in (0..=100).map(|it| format!("c{it:03}")) {
+        let is_named = texts.iter().any(|it| it.split(' ').any(|it| it == name));
+        assert!(is_named, "{name} is missing");
+    }
+    assert!(texts.contains(&"c001 and 98 more") && texts.contains(&"1 of 8 fail"), "{texts:?}");
+    // Two hubs, and details above the list.
+    let links: Vec<_> = (2..40).flat_map(|it| [(0, it, 0, 0), (1, it, 0, 0)]).collect();
+    let drawn = svg(&graph(40, 1, &links));
+    assert!(!drawn.contains("class=\"cell"));
+    assert_eq!(drawn.matches("<path class=\"link works\"").count(), 2 + 1);
+    assert_eq!(drawn.matches("<g ").count(), drawn.matches("</g>").count());
+}
+
+#[test]
+fn texts_name_their_origin_and_what_they_leave_out() {
+    let mut graph = graph(2, 1, &[(0, 1, 0, 0)]);
+    graph.origin =
+        Some(ResultOrigin { meshes: vec!["prod".to_owned()], ..ResultOrigin::default() });
+    let origin = format!("Mesh prod; clustermesh {}", crate::report::origin::VERSION);
+    let text = mermaid(&graph, true);
+    assert_eq!(text.lines().nth(1), Some(&*format!("%% {origin}")));
+    assert!(dot::dot(&graph).contains(&format!("  label=\"{origin}\"; labelloc=b;")));
+    let crowded = self::graph(60, 1, &full(60));
+    let text = mermaid(&crowded, true);
+    assert!(text.starts_with("flowchart LR\n%% Clusters with the same links share a box: GitHub"));
+    assert!(dot::dot(&crowded).starts_with("// Clusters with the same links share a box"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ const CHARACTER: f64 = 7.4;
 pub(super) const PADDING: f64 = 10.0;
 
 /// The longest line, in characters.
-const LONGEST: usize = 48;
+pub(super) const LONGEST: usize = 48;
 
 /// A box with lines of text and other boxes.
 #[derive(Debug, Default)]

@@ -122,6 +122,14 @@ mod tests {
         ] {
             assert_eq!(advice(text).to_string(), html);
         }
+        for (text, has) in [
+            ("run `clustermesh render`", true),
+            ("if the NAT has one, run `kubectl annotate node a b=ADDRESS`", true),
+            ("to accept it, add `10.0.0.0/8` to `acceptedNetworks`", false),
+            ("kubectl ", false),
+        ] {
+            assert_eq!(has_command(text), has, "{text}");
+        }
         assert_eq!(prose("`git x`").to_string(), "<code>git x</code>");
     }
 

@@ -1,50 +1,39 @@
 //! The origin of a result: the meshes, the commits and the program that it was made from.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use crate::text::{count, listed};
 
 /// The version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The origin of a result.
-#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
-#[schemars(rename = "Origin")]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default)]
 pub struct ResultOrigin {
     /// The names of the meshes.
     pub meshes: Vec<String>,
     /// The commit that is checked out, shortened. The files can have changes that are not committed. Missing outside of a
     /// repository.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// The commit of the old version, shortened, if the result compares with one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub against: Option<AgainstCommit>,
     /// The snapshots, with the dates of the commits that last changed them, as far as the history here shows.
     pub snapshots: Vec<SnapshotDate>,
 }
 
 /// The commit of an old version.
-#[derive(Clone, Debug, JsonSchema, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 pub struct AgainstCommit {
     /// The name, as it was given.
-    #[schemars(example = &"HEAD~3")]
     pub name: String,
     /// The commit.
     pub commit: String,
 }
 
 /// When a commit last changed a snapshot.
-#[derive(Clone, Debug, JsonSchema, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 pub struct SnapshotDate {
     /// The cluster.
     pub cluster: String,
     /// The day of the commit, in UTC.
-    #[schemars(example = &"2026-11-27")]
     pub date: String,
 }
 

@@ -16,6 +16,14 @@ fn printed(example: &str, arguments: &[&str]) -> String {
     run.stdout
 }
 
+/// The same without the line about the origin, which depends on the commit.
+fn text(example: &str, arguments: &[&str]) -> String {
+    let printed = printed(example, arguments);
+    let is_origin = |it: &&str| it.starts_with("%% Mesh") || it.starts_with("  label=\"Mesh");
+    assert_eq!(printed.lines().filter(is_origin).count(), 1, "{printed}");
+    printed.lines().filter(|it| !is_origin(it)).map(|it| format!("{it}\n")).collect()
+}
+
 /// The state of each link.
 fn states(folder: &Folder) -> Vec<String> {
     let graph = folder.run(&["graph", "-o", "json"]).json();
@@ -30,7 +38,7 @@ fn states(folder: &Folder) -> Vec<String> {
 
 #[test]
 fn draws_segments_anchors_nat_and_left_out_nodes() {
-    insta::assert_snapshot!(printed("multi-cloud-location", &["-o", "mermaid"]), @r#"
+    insta::assert_snapshot!(text("multi-cloud-location", &["-o", "mermaid"]), @r#"
     flowchart LR
     subgraph c0["aws: 5 nodes, 2 segments"]
     c0s0["ip-10-30-4-23.eu-west-1.compute.internal<br/>location eu-west-1<br/>198.18.113.64:51820<br/>anchor of 10.30.0.0/16<br/>anchor of 10.33.0.0/16<br/>ip-10-30-9-140.eu-west-1.compute.internal"]
@@ -47,7 +55,7 @@ fn draws_segments_anchors_nat_and_left_out_nodes() {
     c1 ---|39 paths work| c2
     linkStyle 0,1,2 stroke:#009e73
     "#);
-    insta::assert_snapshot!(printed("hub-and-spokes", &["tenant-curie", "-o", "dot", "--level", "segments"]), @r##"
+    insta::assert_snapshot!(text("hub-and-spokes", &["tenant-curie", "-o", "dot", "--level", "segments"]), @r##"
     graph mesh {
       compound=true;
       rankdir=LR;
@@ -66,7 +74,7 @@ fn draws_segments_anchors_nat_and_left_out_nodes() {
 
 #[test]
 fn joining_and_leaving_clusters_are_named() {
-    let drawn = printed("joining", &["-o", "mermaid", "--level", "clusters"]);
+    let drawn = text("joining", &["-o", "mermaid", "--level", "clusters"]);
     insta::assert_snapshot!(drawn, @r#"
     flowchart LR
     c0["east<br/>2 nodes"]
@@ -188,9 +196,15 @@ fn the_origin_has_the_commit_and_the_days_of_the_snapshots() {
     let graph = repository.folder.run(&["graph"]).stdout;
     let origin = format!(">Mesh prod; commit {head}; {snapshots}; clustermesh {version}</text>");
     assert_contains(&graph, &origin);
-    let graph = repository.folder.run(&["graph", "-o", "json"]).json();
-    assert_eq!(graph["origin"]["commit"], head);
-    assert_eq!(graph["origin"]["snapshots"][0]["cluster"], "east");
+    let origin = format!("Mesh prod; commit {head}; {snapshots}; clustermesh {version}");
+    let text = repository.folder.run(&["graph", "-o", "mermaid"]).stdout;
+    assert_contains(&text, &format!("\n%% {origin}\n"));
+    let text = repository.folder.run(&["graph", "-o", "dot"]).stdout;
+    assert_contains(&text, &format!("label=\"{origin}\""));
+    // Equal files give equal JSON.
+    let json = repository.folder.run(&["graph", "-o", "json"]);
+    let outside = Folder::rendered().run(&["graph", "-o", "json"]);
+    assert_eq!(json.stdout, outside.stdout);
     let page = repository.folder.run(&["report", "--against", "HEAD~1"]).stdout;
     let origin = format!(
         "Mesh prod; commit {head}; compared with commit {commit} (HEAD~1); {snapshots}; clustermesh {version}."
@@ -200,4 +214,55 @@ fn the_origin_has_the_commit_and_the_days_of_the_snapshots() {
     // Without git, nothing is known of commits.
     let graph = Folder::rendered().run(&["graph"]).stdout;
     assert_contains(&graph, &format!(">Mesh prod; clustermesh {version}</text>"));
+}
+
+/// The day of each snapshot on the page of a mesh, by its cluster.
+fn days(folder: &Folder) -> BTreeMap<String, String> {
+    let page = folder.run(&["report"]).stdout;
+    let cards = page.split("id=\"cluster-").skip(1).filter_map(|card| {
+        let (cluster, card) = card.split_once('"')?;
+        let day = card.split_once("Snapshot last changed by a commit on ")?.1.get(..10)?;
+        Some((cluster.to_owned(), day.to_owned()))
+    });
+    cards.collect()
+}
+
+/// Histories in which one walk for all files could find other commits than one for each file.
+#[test]
+fn the_day_of_a_snapshot_is_the_one_of_the_last_commit_that_changed_it() {
+    let repository = Repository::committed();
+    let edit = |cluster: &str, text: &str| {
+        let path = format!("snapshots/{cluster}.json");
+        let old = repository.folder.read(&path);
+        repository.folder.write(&path, format!("{old}{text}"));
+    };
+    let mut day = 1;
+    let mut commit = || {
+        day += 1;
+        repository.commit_at(&format!("2030-01-{day:02}T12:00:00Z"));
+    };
+    // A branch changes `west` and takes it back; the merge keeps the `east` of one side and the `north` of the other.
+    repository.git(&["switch", "--quiet", "--create=side"]);
+    edit("west", " ");
+    edit("north", " ");
+    commit();
+    let west = repository.folder.read("snapshots/west.json");
+    repository.folder.write("snapshots/west.json", west.trim_end_matches(' '));
+    commit();
+    repository.git(&["switch", "--quiet", "main"]);
+    edit("east", " ");
+    commit();
+    repository.git(&["merge", "--quiet", "--no-edit", "side"]);
+    commit();
+    edit("east", " ");
+    commit();
+    repository.folder.write("rendered/note", "a");
+    commit();
+    let expected = ["east", "north", "west"].map(|cluster| {
+        let path = format!("snapshots/{cluster}.json");
+        let time = repository.git(&["log", "-1", "--format=%ct", "--", &path]);
+        let day = clustermesh::config::Date::from_unix_seconds(time.trim().parse().unwrap());
+        (cluster.to_owned(), day.to_string())
+    });
+    assert_eq!(days(&repository.folder), BTreeMap::from(expected));
 }

@@ -188,10 +188,6 @@ fn a_notice_with_a_command_is_something_to_do() {
     let step = part(&page, "first-step");
     assert_contains(&step, "run clustermesh snapshot southShow this finding");
     assert!(!step.contains("Nothing to do."), "{step}");
-    // A notice without a command is for information.
-    let page = example("hub-and-spokes").page(&[]);
-    assert_contains(&page, "unaccepted-range");
-    assert_contains(&part(&page, "first-step"), "Nothing to do.");
 }
 
 #[test]

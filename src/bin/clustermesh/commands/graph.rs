@@ -23,7 +23,8 @@ use crate::{input_file, origin};
 ///
 /// Each link shows the result of `verify`: it works, depends on an assumption, fails, fails in one direction, or is
 /// unknown. A segment shows its leader, its endpoint (or `behind NAT`) and the ranges that it carries as an anchor.
-/// With more than 30 links, the picture is a matrix. Writes nothing, and needs no other program.
+/// With more than 30 links, the picture is a matrix, or a list of the clusters of a hub. Writes nothing, and needs no
+/// other program.
 ///
 /// Failing links do not change the exit code. It is 1 if a file has an error.
 #[derive(clap::Args)]
