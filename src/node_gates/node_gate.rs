@@ -241,7 +241,14 @@ impl<'r> GateReader<'r> {
         let leader = bare(&cluster.nodes[segment.leader].node.name);
         let value = match segment.members.len() {
             1 => "the node leads itself".to_owned(),
-            nodes => format!("{leader} leads {} of {}", count(nodes, "node"), bare(&segment.key)),
+            nodes => match segment.key.strip_prefix("location:") {
+                // All nodes without the label are in one location.
+                Some("") => format!("{leader} leads {} without a location", count(nodes, "node")),
+                name => {
+                    let name = bare(name.unwrap_or(&segment.key));
+                    format!("{leader} leads {} of location {name}", count(nodes, "node"))
+                }
+            },
         };
         if matches!(formed, Some(Leader::Ambiguous(_))) {
             let value = format!("uncertain: {value}");

@@ -61,6 +61,17 @@ impl<'a> StatusResult<'a> {
         Self { clusters, tunnels, findings: findings(report), basis, report, success }
     }
 
+    /// Returns why clusters could not be read, a line each.
+    pub fn unreadable(&self) -> Vec<String> {
+        let unread = self.clusters.iter().filter(|it| it.found.is_none());
+        let lines = unread.flat_map(|state| {
+            notes(state).into_iter().flat_map(move |Note { about, lines, .. }| {
+                lines.into_iter().map(move |line| format!("{}: {about}: {line}", state.cluster))
+            })
+        });
+        lines.collect()
+    }
+
     /// Returns the table and, below it, the problems of each cluster.
     fn human(&self, width: Width) -> String {
         let mut table = TextTable::new(COLUMNS);

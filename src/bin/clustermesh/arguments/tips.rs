@@ -80,6 +80,10 @@ fn of_value(command: &str, word: &str) -> Option<String> {
         "render" | "template" => {
             Some(format!("`clustermesh {command} --target {word}` prints one cluster"))
         }
+        "init" if cfg!(feature = "snapshot") => Some(format!(
+            "`--context {word}` reads a cluster, and `--from {word}=FILE` a dump of its nodes"
+        )),
+        "init" => Some(format!("`--from {word}=FILE` reads a dump of the nodes of a cluster")),
         "diff" | "report" => {
             Some(format!("`clustermesh {command} --against {word}` compares with a commit"))
         }

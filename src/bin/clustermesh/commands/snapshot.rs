@@ -1,6 +1,7 @@
 //! `clustermesh snapshot`
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "snapshot")]
@@ -295,8 +296,16 @@ pub(crate) struct ClusterDump {
 /// Reads `CLUSTER=FILE`.
 pub(crate) fn cluster_dump(text: &str) -> Result<ClusterDump, String> {
     let (name, path) =
-        text.split_once('=').filter(|it| !it.1.is_empty()).ok_or("expected CLUSTER=FILE")?;
+        text.split_once('=').filter(|it| !it.1.is_empty()).ok_or_else(|| expected_dump(text))?;
     Ok(ClusterDump { cluster: cluster(name)?, path: PathBuf::from(path) })
+}
+
+/// Returns what to write instead of a file, or of a name, alone.
+fn expected_dump(text: &str) -> String {
+    let name = Path::new(text).file_stem().and_then(OsStr::to_str);
+    let name = name.filter(|it| text.contains('.') && cluster(it).is_ok());
+    let example = name.map(|it| format!(", such as `{it}={}`", escaped(text, usize::MAX)));
+    format!("expected CLUSTER=FILE{}", example.unwrap_or_default())
 }
 
 /// Returns the dumps that are read, each with its cluster.

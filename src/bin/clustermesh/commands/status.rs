@@ -142,6 +142,9 @@ pub(crate) fn run(args: &StatusArgs, files: &FileOptions, printer: &mut Printer)
         StatusFormat::Prometheus => {
             let committed = origin::commit_times(&clusters, &inputs.settings);
             printer.print(&result.metrics(clock::now(), &committed))?;
+            for line in result.unreadable() {
+                printer.note(&line);
+            }
         }
     }
     if args.output == StatusFormat::Human && !findings.is_empty() {

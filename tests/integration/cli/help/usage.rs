@@ -37,6 +37,20 @@ fn knows_its_flags() {
     ");
 }
 
+#[cfg(feature = "snapshot")]
+#[test]
+fn names_the_flags_for_a_cluster_of_init() {
+    insta::assert_snapshot!(refusal(&["init", "north"]), @"
+    error: unexpected argument 'north' found
+
+      tip: `--context north` reads a cluster, and `--from north=FILE` a dump of its nodes
+
+    Usage: clustermesh init [OPTIONS]
+
+    For more information, try '--help'.
+    ");
+}
+
 #[test]
 fn does_not_compare_and_print_at_once() {
     insta::assert_snapshot!(refusal(&["render", "--check", "--target", "east"]), @"
@@ -52,12 +66,14 @@ fn does_not_compare_and_print_at_once() {
 fn wants_one_cluster_for_each_dump() {
     let reports = [
         refusal(&["snapshot", "--from", "-"]),
+        refusal(&["snapshot", "--from", "dumps/east.json"]),
         refusal(&["snapshot", "--from", "Ea=-"]),
         refusal(&["snapshot", "east", "west", "--from", "-"]),
         refusal(&["snapshot", "--from", "east=a", "--from", "east=b"]),
     ];
     insta::assert_snapshot!(reports.join(""), @"
     error: --from `-`: expected CLUSTER=FILE
+    error: --from `dumps/east.json`: expected CLUSTER=FILE, such as `east=dumps/east.json`
     error: --from `Ea=-`: `Ea` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
     error: --from: write `CLUSTER=FILE` for each cluster, and no other clusters
     error: --from names two files for `east`

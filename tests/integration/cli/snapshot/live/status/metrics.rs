@@ -61,6 +61,7 @@ fn metrics_have_what_status_shows() {
     site.reach();
     let run = site.run(&["status", "--output", "prometheus"]);
     assert_eq!(run.code, 2, "{}", run.stderr);
+    assert_contains(&run.stderr, "note: north: forbidden: ");
     let found = samples(&run.stdout);
     let of = |name: &str, labels: &str| value(&found, name, labels);
     let readable = ["east", "north", "west"]
