@@ -21,7 +21,8 @@ fn text(example: &str, arguments: &[&str]) -> String {
     let printed = printed(example, arguments);
     let is_origin = |it: &&str| it.starts_with("%% Mesh") || it.starts_with("  label=\"Mesh");
     assert_eq!(printed.lines().filter(is_origin).count(), 1, "{printed}");
-    printed.lines().filter(|it| !is_origin(it)).map(|it| format!("{it}\n")).collect()
+    let lines: Vec<&str> = printed.lines().filter(|it| !is_origin(it)).collect();
+    lines.join("\n") + "\n"
 }
 
 /// The state of each link.
