@@ -1,4 +1,6 @@
 #!/bin/sh
+# A test of clustermesh runs this script.
+#
 # Writes the metrics of `clustermesh status` into the folder of the textfile collector of the node exporter. A timer runs it
 # in the folder of the mesh:
 #   prometheus-textfile.sh FOLDER [ARGUMENT OF STATUS...]

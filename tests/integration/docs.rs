@@ -22,6 +22,7 @@ mod rule_pages;
 mod rules;
 mod scale;
 pub(crate) mod schemas;
+mod templates;
 
 /// Lists the files of the repository in order of path, without what is built and what git keeps.
 fn files() -> Vec<PathBuf> {
