@@ -43,6 +43,7 @@ pub(crate) fn of(inputs: &Inputs, against: Option<&OsStr>) -> ResultOrigin {
 }
 
 /// Returns when a commit last changed the snapshots of clusters, as far as the history here shows.
+#[cfg(feature = "snapshot")]
 pub(crate) fn commit_times(
     clusters: &[ClusterName],
     settings: &Settings,
