@@ -22,6 +22,7 @@ mod consequences;
 mod config;
 pub mod costs;
 mod kilo;
+mod levelled;
 mod levels;
 pub mod mesh;
 mod manual;
@@ -46,6 +47,7 @@ pub use check::{CheckInputs, CheckStandard, CheckedPlan, CheckedTree, check};
 pub use command::{annotate_keepalive, annotate_nat, with_access};
 pub use excused::excused;
 pub use kilo::{uncertain_leaders, unrouted_pods};
+pub use levelled::LevelledFindings;
 pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of, page_of_term};
 pub use membership::{

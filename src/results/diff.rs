@@ -16,7 +16,7 @@ use crate::results::findings::github::{self, ANNOTATIONS};
 use crate::results::findings::markdown::COMMENT;
 use crate::results::forms::ResultForms;
 use crate::results::source_texts::SourceTexts;
-use crate::rules::Finding;
+use crate::rules::LevelledFindings;
 use crate::text::count;
 
 mod controls;
@@ -40,7 +40,7 @@ pub struct Compared<'a> {
     /// Facts about the old version that change what the comparison means.
     pub notes: &'a [String],
     /// The findings that make the change fail besides its grade.
-    pub findings: &'a [Finding],
+    pub findings: &'a LevelledFindings,
     /// The paths that it must not open.
     pub watched: &'a [WatchedPaths],
     /// The judgement of the controls of the old version about the change, if it has any.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::source_texts::SourceTexts;
 use crate::diagnostic::{Finding, FindingCause, Subject};
 use crate::report::width::Width;
+use crate::rules::LevelledFindings;
 
 pub mod concise;
 pub mod entry;
@@ -25,8 +26,8 @@ use entry::{ReportEntry, entries};
 use statistics::Statistics;
 
 /// Returns how many findings there are of each severity, without what follows from others; nothing if there are none.
-pub fn counts(findings: &[Finding]) -> Option<String> {
-    wording::counts(&entries(findings))
+pub fn counts(findings: &LevelledFindings) -> Option<String> {
+    wording::counts(&entries(&findings[..]))
 }
 
 /// Findings, and the files that they point into.
@@ -38,7 +39,7 @@ pub struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// Returns a report of findings, in the order in which they are listed.
-    pub fn new(files: &'a dyn SourceTexts, findings: &[Finding]) -> Self {
+    pub fn new(files: &'a dyn SourceTexts, findings: &LevelledFindings) -> Self {
         let findings = &files.presentable(findings)[..];
         let causes: BTreeSet<&FindingCause> =
             findings.iter().filter_map(|it| it.cause.as_ref()).collect();

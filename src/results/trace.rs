@@ -13,7 +13,7 @@ use crate::packet::trace::{NamedEnd, Trace};
 use crate::report::json::JsonDocument;
 use crate::report::page::{PageForm, ReportPage};
 use crate::report::width::Width;
-use crate::rules::Finding;
+use crate::rules::{Finding, LevelledFindings};
 use crate::schema::ExampleFile;
 
 pub mod batch;
@@ -156,7 +156,7 @@ impl ResultForms for TraceResult<'_> {
             }
             text += &match &self.failure {
                 Some(failure) => {
-                    let failures = [failure.clone()];
+                    let failures = LevelledFindings::fixed(vec![failure.clone()]);
                     Report::new(self.files, &failures).pieces(width).concat()
                 }
                 None => self.message.clone() + "\n",

@@ -20,7 +20,7 @@ use crate::results::findings::markdown::COMMENT;
 use crate::results::forms::ResultForms;
 use crate::results::node_addresses;
 use crate::results::source_texts::SourceTexts;
-use crate::rules::Finding;
+use crate::rules::LevelledFindings;
 use crate::text;
 
 mod expected;
@@ -76,7 +76,7 @@ pub struct Verified<'a, 'f> {
     /// The possible attacks of the clusters of `--assume-hostile`.
     pub hostiles: &'a [Hostile],
     /// The same as text.
-    pub findings: &'a [Finding],
+    pub findings: &'a LevelledFindings,
     /// Whether none of them makes the run fail.
     pub is_passed: bool,
     /// The clusters of which a table shows all pairs; nothing for all clusters.

@@ -4,7 +4,8 @@ use super::command::with_access;
 use super::kilo::DIFFERENT_FAMILIES;
 use super::rendered::PlannedFleet;
 use super::{
-    Finding, Levels, Purpose, access, capacity, costs, findings, gitops, rendered, services, states,
+    Finding, LevelledFindings, Levels, Purpose, access, capacity, costs, findings, gitops,
+    rendered, services, states,
 };
 use crate::config::{Config, Date};
 use crate::fleet::Fleet;
@@ -66,9 +67,21 @@ pub struct CheckStandard<'a> {
     pub purpose: Purpose,
 }
 
+impl CheckStandard<'_> {
+    /// Returns findings with their levels. Every finding of a command passes here before it counts or is printed.
+    pub fn level(self, findings: Vec<Finding>) -> LevelledFindings {
+        self.levels.apply(findings, self.today, self.purpose)
+    }
+
+    /// Returns the entries that have expired, as far as they matter for the purpose.
+    pub fn expired(self) -> Vec<Finding> {
+        self.levels.expired(self.today, self.purpose)
+    }
+}
+
 /// Returns everything that the rules find, as severe as it is to be, the most severe first. The
 /// losses of whole targets depend on flags, and are left to [`rendered::add_losses`].
-pub fn check(inputs: &CheckInputs, standard: CheckStandard) -> Vec<Finding> {
+pub fn check(inputs: &CheckInputs, standard: CheckStandard) -> LevelledFindings {
     let CheckStandard { levels, today, purpose } = standard;
     let mut found = facts(inputs);
     if let (Purpose::Validate, Some(planned)) = (purpose, inputs.planned) {
@@ -78,13 +91,13 @@ pub fn check(inputs: &CheckInputs, standard: CheckStandard) -> Vec<Finding> {
     if inputs.planned.is_some() {
         found.extend(gitops::guards(inputs, purpose));
     }
-    let mut doubts = levels.expired(today, purpose);
+    let mut doubts = standard.expired();
     if inputs.tree.is_some_and(|tree| tree.changes.is_some()) {
         // Without a plan, and a look at the tree, other rules may still have had findings.
         doubts.extend(levels.unused(&found, today));
     }
     found.extend(doubts);
-    levels.apply(found, today, purpose)
+    standard.level(found)
 }
 
 fn facts(inputs: &CheckInputs) -> Vec<Finding> {

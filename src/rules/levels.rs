@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::folding::folded;
 use super::registry::all;
-use super::{Rule, Subject, config, find};
+use super::{LevelledFindings, Rule, Subject, config, find};
 use crate::config::{Config, Date, Ignore, RuleLevel};
 use crate::diagnostic::{Finding, FindingCause, Quoted, Severity, gravest_first, mistake};
 use crate::document::nearest;
@@ -69,8 +69,12 @@ impl Levels {
 
     /// Returns the findings to report: without those that are ignored or off, with the level of
     /// their rule, the most severe first, and similar ones combined. Final findings stay.
-    #[must_use]
-    pub fn apply(&self, findings: Vec<Finding>, today: Date, purpose: Purpose) -> Vec<Finding> {
+    pub(super) fn apply(
+        &self,
+        findings: Vec<Finding>,
+        today: Date,
+        purpose: Purpose,
+    ) -> LevelledFindings {
         let is_in_force = |until| purpose != Purpose::Validate || !is_over(until, today);
         let in_force = self.ignores.iter().filter(|(_, it)| is_in_force(it.until));
         let ignored: BTreeSet<Scope> = in_force.flat_map(Scope::of_ignore).collect();
@@ -103,11 +107,11 @@ impl Levels {
             })
             .collect();
         gravest_first(&mut findings);
-        folded(findings)
+        LevelledFindings(folded(findings))
     }
 
     /// Returns what has had its time, as far as it is about what is looked for.
-    pub fn expired(&self, today: Date, purpose: Purpose) -> Vec<Finding> {
+    pub(super) fn expired(&self, today: Date, purpose: Purpose) -> Vec<Finding> {
         let levels = self.levels.iter().filter_map(|(rules, level)| {
             let until = level.until.filter(|&until| until < today)?;
             let then = then(rules, purpose)?;
@@ -124,7 +128,7 @@ impl Levels {
     /// Returns the ignores that match none of `findings`, which must be all that there are of a mesh.
     /// One that is about snapshots in the making may match another day, and one about the proof does
     /// where that is done.
-    pub fn unused(&self, findings: &[Finding], today: Date) -> Vec<Finding> {
+    pub(super) fn unused(&self, findings: &[Finding], today: Date) -> Vec<Finding> {
         let elsewhere = [Subject::Snapshots, Subject::Proof];
         let found: Vec<FindingCause> = findings.iter().map(Finding::as_cause).collect();
         let found: BTreeSet<Scope> = found.iter().flat_map(Scope::of_subject).collect();

@@ -10,7 +10,7 @@ use clustermesh::plan::{self, Plan};
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::{Allowing, PlannedFleet};
 use clustermesh::rules::services::holds_back_services;
-use clustermesh::rules::{self, CheckStandard, CheckedPlan, CheckedTree, Finding, Purpose};
+use clustermesh::rules::{self, CheckedPlan, CheckedTree, Finding, LevelledFindings, Purpose};
 use clustermesh::tree_diff::Loss;
 use rayon::prelude::*;
 
@@ -21,11 +21,11 @@ use crate::output::CheckedCounts;
 use crate::settings::Settings;
 use crate::threshold::FailOn;
 use crate::tree_comparison::{self, TreeComparison};
-use crate::{clock, disk, guard_files, input_file};
+use crate::{disk, guard_files, input_file};
 
 /// The findings of the rules.
 pub(crate) struct CheckResult<'a> {
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: LevelledFindings,
     /// The plan, unless a mistake prevents it.
     pub(crate) planned: Option<(Fleet<'a>, Plan)>,
     /// The differences of the rendered tree from the plan, if requested.
@@ -135,7 +135,7 @@ pub(crate) fn check(
             mirrors: mirrors.as_ref(),
             guards: &guard_files::read(inputs)?,
         },
-        standard(settings, purpose),
+        settings.standard(purpose),
     );
     Ok(CheckResult { findings, planned: plan.map(|plan| (fleet, plan)), rendered })
 }
@@ -143,11 +143,6 @@ pub(crate) fn check(
 /// Returns the Services that clusters get of others.
 pub(crate) fn mirrors<'a>(inputs: &'a Inputs, fleet: &Fleet, plan: &Plan) -> Mirrors<'a> {
     Mirrors::new(&inputs.meshes, fleet, plan, &inputs.services)
-}
-
-/// Returns the levels of findings today.
-fn standard(settings: &Settings, purpose: Purpose) -> CheckStandard<'_> {
-    CheckStandard { levels: &settings.config.levels, today: clock::today(), purpose }
 }
 
 /// Plans the inputs, and looks for no problems; none if a mistake prevents it, which [`check`] reports.

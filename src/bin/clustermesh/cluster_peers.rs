@@ -20,7 +20,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::plan::Plan;
 use clustermesh::results::source_texts::SourceTexts;
-use clustermesh::rules::{Finding, reach};
+use clustermesh::rules::{Finding, LevelledFindings, reach};
 use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
 
@@ -85,6 +85,7 @@ pub(crate) fn provable(inputs: Inputs) -> CommandResult<Gathered> {
         if grave.is_empty() {
             return Err(anyhow!("no mesh was found; run `clustermesh validate` for details").into());
         }
+        let grave = LevelledFindings::fixed(grave);
         return Err(CommandFailure::mistakes(inputs.files, grave, Outcome::Unreadable));
     }
     Ok(Gathered { inputs, grave })

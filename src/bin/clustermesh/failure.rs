@@ -5,8 +5,8 @@ use std::fmt;
 use clustermesh::config::ceilings::Exceeded;
 use clustermesh::diagnostic::escaped;
 use clustermesh::document::{Broken, Source};
-use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::beyond_ceiling;
+use clustermesh::rules::{Finding, LevelledFindings};
 use clustermesh::text;
 
 use crate::Outcome;
@@ -30,7 +30,7 @@ pub(crate) struct FileMistakes {
     /// The files, for the excerpts.
     pub(crate) files: ShownFiles,
     /// The mistakes.
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: LevelledFindings,
     pub(crate) outcome: Outcome,
     /// A note for a person, below the mistakes.
     pub(crate) note: Option<String>,
@@ -38,18 +38,22 @@ pub(crate) struct FileMistakes {
 
 impl CommandFailure {
     /// Returns the mistakes in files.
-    pub(crate) fn mistakes(files: ShownFiles, findings: Vec<Finding>, outcome: Outcome) -> Self {
+    pub(crate) fn mistakes(
+        files: ShownFiles,
+        findings: LevelledFindings,
+        outcome: Outcome,
+    ) -> Self {
         Self::Mistakes(FileMistakes { files, findings, outcome, note: None })
     }
 
     /// Returns mistakes that are in no file.
     pub(crate) fn without_files(findings: Vec<Finding>, outcome: Outcome) -> Self {
-        Self::mistakes(ShownFiles::new(Vec::new()), findings, outcome)
+        Self::mistakes(ShownFiles::default(), LevelledFindings::fixed(findings), outcome)
     }
 
     /// Returns the mistakes in files that are YAML.
     pub(crate) fn wrong(files: Vec<Source>, findings: Vec<Finding>) -> Self {
-        Self::mistakes(ShownFiles::new(files), findings, Outcome::Findings)
+        Self::mistakes(ShownFiles::new(files), LevelledFindings::fixed(findings), Outcome::Findings)
     }
 
     /// Returns the refusal of more than a run accepts.
@@ -66,7 +70,7 @@ impl CommandFailure {
             Self::Error(error) => Err(error),
             Self::Syntax(broken) => Ok(FileMistakes {
                 files: ShownFiles::new(vec![broken.source]),
-                findings: broken.problems,
+                findings: LevelledFindings::fixed(broken.problems),
                 outcome: Outcome::Unreadable,
                 note: None,
             }),

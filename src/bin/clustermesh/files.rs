@@ -16,6 +16,7 @@ pub(crate) use later_files::LaterFiles;
 mod later_files;
 
 /// Texts by what their files are called.
+#[derive(Default)]
 pub(crate) struct ShownFiles {
     read: Vec<ShownSource>,
     /// Files that are read only when they are shown.

@@ -18,11 +18,11 @@ use clustermesh::place::Place;
 use clustermesh::policy::Policy;
 use clustermesh::proof::verify::Asked;
 use clustermesh::results::source_texts::SourceTexts;
-use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::{
     StraySnapshots, beyond_ceiling, dropped_labels, invalid_snapshot, stray as stray_file,
     stray_rule,
 };
+use clustermesh::rules::{Finding, LevelledFindings};
 use clustermesh::snapshot::stray::Stray;
 use clustermesh::snapshot::{SIZE_LIMIT, Snapshot, SnapshotError};
 use rayon::prelude::*;
@@ -241,7 +241,7 @@ impl Inputs {
     }
 
     /// Returns the failure of a command that these findings prevent.
-    pub(crate) fn refusal(&self, findings: Vec<Finding>) -> CommandFailure {
+    pub(crate) fn refusal(&self, findings: LevelledFindings) -> CommandFailure {
         CommandFailure::mistakes(self.files.of_people(), findings, self.failure())
     }
 

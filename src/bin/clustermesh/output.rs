@@ -6,12 +6,13 @@ use std::io::{self, Write as _};
 
 use annotate_snippets::{Group, Level, Renderer};
 use anstream::{AutoStream, ColorChoice};
-use clustermesh::diagnostic::{Finding, escaped};
+use clustermesh::diagnostic::escaped;
 use clustermesh::plan::Plan;
 use clustermesh::report::page::PageForm;
 use clustermesh::results::diff::Compared;
 use clustermesh::results::findings::{self, Report};
 use clustermesh::results::forms::ResultForms;
+use clustermesh::rules::LevelledFindings;
 
 use crate::Outcome;
 use crate::disk::tree::TreeSurvey;
@@ -170,7 +171,7 @@ impl Printer {
     }
 
     /// Prints how many findings there are of each severity, or how much was checked without any.
-    pub(crate) fn counts(&mut self, findings: &[Finding], checked: Option<&CheckedCounts>) {
+    pub(crate) fn counts(&mut self, findings: &LevelledFindings, checked: Option<&CheckedCounts>) {
         let counts = findings::counts(findings);
         self.line(&counts.unwrap_or_else(|| checked::no_problems(checked)));
     }
@@ -235,7 +236,7 @@ impl Printer {
     }
 
     /// Prints findings. Of many similar ones, it prints the first few and their number.
-    pub(crate) fn findings(&mut self, files: &ShownFiles, findings: &[Finding]) {
+    pub(crate) fn findings(&mut self, files: &ShownFiles, findings: &LevelledFindings) {
         for text in Report::new(files, findings).pieces(terminal::stderr()) {
             self.line(&text);
         }

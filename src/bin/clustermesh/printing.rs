@@ -47,9 +47,12 @@ pub(crate) fn print<'a>(inputs: &'a Inputs, order: &PrintOrder) -> anyhow::Resul
     let losses = losses(&checked, order)?;
     checked.add_losses(&losses, order.allowing);
     // Only Peers are printed.
-    for finding in checked.findings.iter_mut().filter(|it| holds_back_services(it)) {
-        finding.severity = finding.severity.min(Severity::Warning);
-    }
+    checked.findings = checked.findings.map(|mut it| {
+        if holds_back_services(&it) {
+            it.severity = it.severity.min(Severity::Warning);
+        }
+        it
+    });
     let is_wrong = !losses.is_empty() || order.threshold.fails(&checked.findings);
     let manifests = match checked.planned.as_ref().filter(|_| !is_wrong) {
         Some((_, plan)) => Some(manifest::stream(plan, target(plan, order.target)?)),

@@ -7,7 +7,7 @@ use clustermesh::config::{self, Ceilings};
 use clustermesh::mesh::SecretKeyRef;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
-use clustermesh::rules::{Finding, Purpose};
+use clustermesh::rules::{CheckStandard, Finding, LevelledFindings, Purpose};
 
 use crate::clock;
 use crate::disk::{self, Roots};
@@ -153,10 +153,14 @@ impl Settings {
         }
     }
 
+    /// Returns the levels of findings today.
+    pub(crate) fn standard(&self, purpose: Purpose) -> CheckStandard<'_> {
+        CheckStandard { levels: &self.config.levels, today: clock::today(), purpose }
+    }
+
     /// Returns findings with their levels today.
-    pub(crate) fn in_force(&self, findings: Vec<Finding>) -> Vec<Finding> {
-        let levels = &self.config.levels;
-        levels.apply(findings, clock::today(), Purpose::Validate)
+    pub(crate) fn in_force(&self, findings: Vec<Finding>) -> LevelledFindings {
+        self.standard(Purpose::Validate).level(findings)
     }
 
     /// Returns the files with meshes, in order. Every folder has one, and there is one at all.

@@ -224,6 +224,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::rules::LevelledFindings;
     use crate::testing::NoTexts;
 
     fn finding(number: usize, rule: &'static Rule) -> Finding {
@@ -240,7 +241,7 @@ mod tests {
         let error = rules::find("unknown-field")[0];
         let mut findings: Vec<Finding> = (0..=RESULTS).map(|it| finding(it, warning)).collect();
         findings.push(finding(0, error));
-        let report = Report::new(&NoTexts, &findings);
+        let report = Report::new(&NoTexts, &LevelledFindings::fixed(findings));
         let log: Value = serde_json::from_str(&text(&report).unwrap()).unwrap();
         let run = &log["runs"][0];
         assert_eq!(run["results"].as_array().unwrap().len(), RESULTS);

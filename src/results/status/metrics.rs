@@ -168,7 +168,7 @@ mod tests {
     use crate::agent::handshakes::{HandshakeAnswer, PairReport, TunnelGroup};
     use crate::results::findings::Report;
     use crate::results::status::state::{GuardStatus, NodeCounts, UnreadCluster};
-    use crate::rules::{self, Finding};
+    use crate::rules::{self, Finding, LevelledFindings};
     use crate::testing::NoTexts;
 
     /// The metrics that the alerts of the gallery are checked with, also by Prometheus' own parsers in `tests/metrics`.
@@ -206,7 +206,7 @@ mod tests {
             clusters: [name("east"), name("west")],
             answers: answers.into(),
         }]);
-        let findings = [finding("n1"), finding("n2")];
+        let findings = LevelledFindings::fixed(vec![finding("n1"), finding("n2")]);
         let report = Report::new(&NoTexts, &findings);
         let clusters = [east, west];
         let result = StatusResult::new(&clusters, Some(&tunnels), &report, String::new(), false);

@@ -14,7 +14,7 @@ use crate::plan::{Plan, TargetReason, Withheld};
 use crate::rules::kilo::separation;
 use crate::rules::nodes::{CONTRADICTED, SILENT_CLUSTER};
 use crate::rules::plan::{accept_ranges, cause_of, within};
-use crate::rules::{Finding, Rule, bare, consequences, membership};
+use crate::rules::{Finding, LevelledFindings, Rule, bare, consequences, membership};
 use crate::text::{count, listed};
 use crate::tree_diff::Loss;
 
@@ -94,7 +94,7 @@ pub fn rule_of(loss: &Loss) -> &'static Rule {
 /// Adds what a render would not do unless a flag allows it, the most severe first. The help names the
 /// cause first, and then the command that allows everything that is listed.
 pub fn add_losses(
-    findings: &mut Vec<Finding>,
+    findings: &mut LevelledFindings,
     losses: &[Loss],
     planned: PlannedFleet,
     allowing: Allowing,
@@ -132,6 +132,7 @@ pub fn add_losses(
             finding.help(help)
         })
         .collect();
+    let findings = &mut findings.0;
     consequences::link(&mut losses, findings, &CONSEQUENCES);
     let losses = joined(losses);
     // A silent cluster is an error then, instead of the warning that it was.

@@ -5,7 +5,7 @@ mod bounds;
 mod ceilings;
 mod confined;
 mod escaping;
-mod exit_codes;
+pub(super) mod exit_codes;
 #[cfg(target_os = "linux")]
 mod floods;
 mod hostile;

@@ -13,7 +13,7 @@ use clustermesh::plan::Plan;
 use clustermesh::results::capacity::CapacityResult;
 use clustermesh::rules::gitops::{self, Fate};
 use clustermesh::rules::reach::manifests;
-use clustermesh::rules::{Finding, Purpose, capacity, rendered};
+use clustermesh::rules::{Finding, LevelledFindings, Purpose, capacity, rendered};
 
 use crate::checked_plan::OutputCheck;
 use crate::cluster_peers::{DumpedPeers, Dumps};
@@ -96,7 +96,7 @@ pub(crate) fn run(
     };
     let plan = &planned.1;
     check_targets(&args.targets, plan)?;
-    let mut of_inputs = inputs.settings.in_force(findings_of(&dumped, plan));
+    let of_inputs = inputs.settings.in_force(findings_of(&dumped, plan));
     let limits = &inputs.settings.config.content.limits.capacity;
     let ledger = ledger(planned, rendered, &inputs.settings).with_dumps(&dumped.files);
     let mut costs = costs(&ledger);
@@ -118,7 +118,9 @@ pub(crate) fn run(
         let cluster = it.cluster.as_deref().unwrap_or_default();
         is_asked(cluster) && ledger.is_unread(cluster)
     });
-    of_inputs.extend(unread);
+    // A cluster without a load is missing in the result, which no level hides.
+    let unread = LevelledFindings::fixed(unread.collect());
+    let of_inputs = LevelledFindings::from_iter([of_inputs, unread]);
     printer.finish(&result, args.output)?;
     printer.findings(&inputs.files, &of_inputs);
     remind(printer, &inputs, findings, &args.with);
@@ -177,9 +179,14 @@ fn check_targets(named: &[String], plan: &Plan) -> anyhow::Result<()> {
 
 /// Prints that there is more than this output shows. No other command knows the values that are assumed, so the errors with
 /// them are printed.
-fn remind(printer: &mut Printer, inputs: &Inputs, findings: &[Finding], assumed: &[AssumedValue]) {
-    let errors = findings.iter().filter(|it| it.severity == Severity::Error);
-    let others: Vec<Finding> = errors.filter(|it| !capacity::is_about(it.rule)).cloned().collect();
+fn remind(
+    printer: &mut Printer,
+    inputs: &Inputs,
+    findings: &LevelledFindings,
+    assumed: &[AssumedValue],
+) {
+    let mut others = findings.clone();
+    others.retain(|it| it.severity == Severity::Error && !capacity::is_about(it.rule));
     if !assumed.is_empty() {
         printer.findings(&inputs.files, &others);
         return;

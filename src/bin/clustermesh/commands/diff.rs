@@ -12,7 +12,7 @@ use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
 use clustermesh::results::diff::Compared;
 use clustermesh::results::source_texts::SourceTexts;
-use clustermesh::rules::{self, Finding, Purpose};
+use clustermesh::rules::{self, LevelledFindings, Purpose};
 
 use crate::checked_plan::{OutputCheck, RenderPlan};
 use crate::choice::choice;
@@ -179,7 +179,7 @@ pub(crate) struct VersionComparison {
     /// The number of clusters that were compared.
     clusters: usize,
     /// The findings that make the change fail besides its grade.
-    findings: Vec<Finding>,
+    findings: LevelledFindings,
 }
 
 impl VersionComparison {
@@ -227,7 +227,8 @@ impl VersionComparison {
         let check = || losses::check(&before, &inputs, &name, files);
         let losses = args.check_losses.then(check).transpose()?;
         let opened = rules::rendered::opened(&changes, &watched, &inputs.meshes);
-        let findings = [losses.unwrap_or_default(), opened].concat();
+        // Flags ask for them, so no level of the config changes them.
+        let findings = LevelledFindings::fixed([losses.unwrap_or_default(), opened].concat());
         let clusters = clusters(&planned, &changes);
         Ok(Ok(Self {
             inputs,
@@ -351,7 +352,7 @@ fn uncertain_leaders(now: &After) -> Vec<String> {
     let config = &now.inputs.settings.config.content;
     let found = rules::uncertain_leaders(now.fleet, config);
     let found = now.inputs.settings.in_force(found);
-    let notes = found.into_iter().map(|it| {
+    let notes = found.iter().map(|it| {
         let (rule, message) = (it.rule.name(), &it.message);
         let subject = it.subject().unwrap_or_default();
         let help = it.help.iter().map(|it| format!("; {it}"));

@@ -84,8 +84,9 @@ choice! {
 pub(crate) fn run(args: &GraphArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
     let Gathered { mut inputs, grave } = cluster_peers::gather(files)?;
     let applied = cluster_peers::read(&mut inputs, Some(&args.dumps))?;
-    printer.findings(&inputs.files, &grave);
-    printer.findings(&inputs.files, &applied.findings);
+    let found = grave.into_iter().chain(applied.findings.clone());
+    let findings = inputs.settings.in_force(found.collect());
+    printer.findings(&inputs.files, &findings);
     let inputs = ManuallyDrop::new(inputs);
     let names = inputs.meshes.iter().flat_map(Mesh::all_entries);
     let names: Vec<ClusterName> = names.map(|it| it.name.clone()).collect();
@@ -115,7 +116,7 @@ pub(crate) fn run(args: &GraphArgs, files: &FileOptions, printer: &mut Printer) 
     let mut graph = graph.graph().shown(&focus, args.level.map(Into::into));
     graph.origin = Some(origin::of(&inputs, None));
     printer.print(&text(args, graph)?)?;
-    Ok(Threshold(Severity::Error).outcome(grave.iter().chain(&applied.findings)))
+    Ok(Threshold(Severity::Error).outcome(&findings))
 }
 
 fn text(args: &GraphArgs, graph: MeshGraph) -> anyhow::Result<String> {

@@ -158,10 +158,7 @@ pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -
     let mesh = starter_files::mesh(proposed.as_ref());
     check_outputs(starters.iter().chain([&mesh]), proposed.as_ref())?;
     let mut kept = write(&starters, printer)?;
-    let saved = proposed.as_mut().map(|proposed| {
-        printer.findings(&ShownFiles::new(Vec::new()), &proposed.findings);
-        save(files, proposed, printer)
-    });
+    let saved = proposed.as_mut().map(|proposed| save(files, proposed, printer));
     let saved = saved.transpose()?;
     // Without all snapshots, the next run has to propose the mesh again.
     if let Some(refused @ (Outcome::Findings | Outcome::Unreadable)) = saved {
@@ -258,6 +255,8 @@ struct KeptNodes {
 /// Saves the nodes of the proposed mesh, which is not written yet.
 fn save(files: &FileOptions, proposed: &mut ProposedMesh, printer: &mut Printer) -> CommandResult {
     let settings = files.settle()?;
+    let findings = settings.standard(Purpose::Snapshot).level(mem::take(&mut proposed.findings));
+    printer.findings(&ShownFiles::default(), &findings);
     let addition = proposed.addition.as_ref();
     let name = addition.map_or_else(|| MESH.to_owned(), MeshAddition::name);
     let source = Source::parse(name, proposed.yaml.clone()).map_err(CommandFailure::Syntax)?;
@@ -290,8 +289,7 @@ fn check_saved(
     printer.findings(&inputs.files, &checked.findings);
     printer.counts(&checked.findings, checked.checked().as_ref());
     let outcome = outcome.max(Threshold(Severity::Error).outcome(&checked.findings));
-    let of_changes = checked.findings.into_iter();
-    let of_changes = of_changes.filter(|it| costs::is_about(it.rule));
-    let first = of_changes.filter_map(|it| it.help);
+    let of_changes = checked.findings.iter().filter(|it| costs::is_about(it.rule));
+    let first = of_changes.filter_map(|it| it.help.clone());
     Ok(KeptNodes { outcome, first: first.collect() })
 }

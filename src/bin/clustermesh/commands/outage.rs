@@ -12,7 +12,7 @@ use clustermesh::outage::{
     FleetPart, LostNodes, LostPaths, OutageProof, OutageReport, SelectionError,
 };
 use clustermesh::results::outage::{LossProof, NextRender, PartsLoss, TriedLosses};
-use clustermesh::rules::{Finding, rendered, snapshots};
+use clustermesh::rules::{rendered, snapshots};
 use clustermesh::{manifest, plan};
 
 use crate::cluster_peers::{self, ClusterPeers, Dumps, Gathered, KnownContents, basis};
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &OutageArgs, files: &FileOptions, printer: &mut Printer)
     let outdated = wanted.outdated.iter().map(|it| it.finding.clone());
     let found = outdated.chain(grave).chain(applied.findings.clone());
     let found = found.chain(checked_plan::missing_snapshots(&inputs, &missing));
-    let findings: Vec<Finding> = inputs.settings.in_force(found.collect());
+    let findings = inputs.settings.in_force(found.collect());
     printer.findings(&inputs.files, &findings);
     let basis = basis(&inputs, &args.dumps);
     let total = verification.total();

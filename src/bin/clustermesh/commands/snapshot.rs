@@ -9,11 +9,11 @@ use std::sync::LazyLock;
 
 use anyhow::{anyhow, bail};
 use clap::ValueHint;
-use clustermesh::diagnostic::{Quoted, Severity, escaped};
+use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::document::nearest;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
-use clustermesh::rules::{Finding, Purpose};
+use clustermesh::rules::{Finding, LevelledFindings, Purpose};
 use clustermesh::snapshot::dump::{self, DumpError};
 use clustermesh::snapshot::listing::Listing;
 use clustermesh::snapshot::{Snapshot, SnapshotError};
@@ -28,9 +28,9 @@ use crate::input_file::{self, Clusters};
 use crate::output::Printer;
 #[cfg(feature = "snapshot")]
 use crate::reach::ReachOptions;
-use crate::settings::{ConfigFile, FileOptions, Settings};
+use crate::settings::{FileOptions, Settings};
 use crate::threshold::FailOn;
-use crate::{Outcome, clock, disk};
+use crate::{Outcome, disk};
 
 mod keep;
 mod kept;
@@ -212,8 +212,9 @@ pub(crate) fn run(
         args.check_dumps(&meshes)?;
     }
     // They stop a render, but nodes can be listed.
+    let problems = LevelledFindings::fixed(problems);
     printer.findings(&ShownFiles::new(sources), &problems);
-    let outcome = args.handling.fail_on.threshold().outcome(&as_warnings(problems));
+    let outcome = args.handling.fail_on.threshold().outcome(&problems);
     let kept = keep(args, &settings, &meshes, printer)?;
     Ok(outcome.max(kept))
 }
@@ -237,14 +238,6 @@ impl SnapshotArgs {
         };
         bail!("--from: `{}` is not a cluster of any mesh; {help}", unknown.cluster)
     }
-}
-
-/// Returns findings as no more severe than warnings.
-fn as_warnings(mut findings: Vec<Finding>) -> Vec<Finding> {
-    for finding in &mut findings {
-        finding.severity = finding.severity.min(Severity::Warning);
-    }
-    findings
 }
 
 /// Keeps the nodes of live clusters, or those of a dump.
@@ -390,11 +383,11 @@ fn report_config(
     mut findings: Vec<Finding>,
     printer: &mut Printer,
 ) -> Outcome {
-    let ConfigFile { source, levels, .. } = &settings.config;
-    let (today, purpose) = (clock::today(), Purpose::Snapshot);
-    findings.extend(levels.expired(today, purpose));
-    let findings = levels.apply(findings, today, purpose);
-    printer.findings(&ShownFiles::new(source.iter().cloned().collect()), &findings);
+    let standard = settings.standard(Purpose::Snapshot);
+    findings.extend(standard.expired());
+    let findings = standard.level(findings);
+    let source = settings.config.source.clone();
+    printer.findings(&ShownFiles::new(source.into_iter().collect()), &findings);
     args.handling.fail_on.threshold().outcome(&findings)
 }
 

@@ -97,9 +97,10 @@ pub(crate) fn run(args: &TraceArgs, files: &FileOptions, printer: &mut Printer) 
     }
     let Gathered { mut inputs, grave } = cluster_peers::gather(files)?;
     let applied = cluster_peers::read(&mut inputs, Some(&args.dumps))?;
-    printer.findings(&inputs.files, &grave);
-    printer.findings(&inputs.files, &applied.findings);
-    let outcome = Threshold(Severity::Error).outcome(grave.iter().chain(&applied.findings));
+    let found = grave.into_iter().chain(applied.findings.clone());
+    let findings = inputs.settings.in_force(found.collect());
+    printer.findings(&inputs.files, &findings);
+    let outcome = Threshold(Severity::Error).outcome(&findings);
     let planned = args.dumps.are_any().then(|| checked_plan::plan(&inputs));
     let planned = planned.transpose()?.flatten();
     let undelivered = planned.and_then(|it| applied.undelivered(&inputs, &args.dumps, &it));

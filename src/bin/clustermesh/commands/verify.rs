@@ -14,9 +14,9 @@ use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, Verification};
 use clustermesh::results::verify::{JoinVerification, Verified};
-use clustermesh::rules::Finding;
 use clustermesh::rules::rendered::PlannedFleet;
 use clustermesh::rules::verified::{self, InputGaps};
+use clustermesh::rules::{Finding, LevelledFindings};
 use clustermesh::{mesh, outage};
 
 use crate::cluster_peers::{ClusterPeers, Dumps, Gathered, basis};
@@ -288,7 +288,7 @@ pub(crate) fn prove<T>(
     let outlook = joining.outlook(inputs, joined.as_ref(), threshold);
     // An old tree explains everything else, so it comes first, however severe the rest is.
     let outdated = wanted.outdated.iter().map(|it| it.finding.clone());
-    let mut findings = inputs.settings.in_force(outdated.collect());
+    let outdated = inputs.settings.in_force(outdated.collect());
     let mut found = read.findings(&missing);
     found.extend(wanted.of_nodes(inputs));
     found.extend(proof.findings.iter().cloned());
@@ -297,7 +297,7 @@ pub(crate) fn prove<T>(
     if let Some(outdated) = &wanted.outdated {
         outdated.renew(&mut found);
     }
-    findings.extend(inputs.settings.in_force(found));
+    let findings = LevelledFindings::from_iter([outdated, inputs.settings.in_force(found)]);
     let folder = input_file::name(&inputs.settings.rendered.value);
     let verified = Verified {
         basis: basis(inputs, &args.dumps),

@@ -3,7 +3,7 @@
 use crate::cli::Folder;
 
 /// The commands that judge a mesh, without `report`, which writes a page.
-const COMMANDS: [&[&str]; 13] = [
+pub(in crate::cli) const COMMANDS: [&[&str]; 13] = [
     &["validate"],
     &["render", "--check"],
     &["verify"],

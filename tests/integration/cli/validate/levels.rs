@@ -4,6 +4,7 @@ use clustermesh::diagnostic::Severity;
 use clustermesh::rules;
 use serde_json::{Value, json};
 
+use crate::cli::robustness::exit_codes::COMMANDS;
 use crate::cli::{Folder, TREE, api_node, node};
 use crate::support::assert_contains;
 
@@ -527,4 +528,27 @@ ignore:
             "origin": { "kind": "file", "file": "clustermesh.yaml", "line": 9, "column": 44 },
         })
     );
+}
+
+/// A command may only report a rule that is off if it has no result without what is wrong: a cluster without a load.
+#[test]
+fn no_command_reports_a_rule_that_is_off() {
+    let folder = Folder::rendered();
+    let path = "rendered/east/prod--west.yaml";
+    let odd = "---\napiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: { name: x }\nspec: { publicKey: no, allowedIPs: [zz] }\n";
+    folder.write(path, folder.read(path) + odd + "---\n{{\n");
+    folder.write("rendered/east/stray.yaml", "kind: List\n");
+    let rules = ["unreadable-manifest", "refused-peer", "stray-manifest"];
+    let reported = || {
+        let commands = COMMANDS.iter().filter(|it| {
+            let run = folder.run(it);
+            let text = run.stdout + &run.stderr;
+            rules.iter().any(|it| text.contains(&format!("[{it}]")))
+        });
+        commands.map(|it| it.join(" ")).collect::<Vec<_>>().join(", ")
+    };
+    insta::assert_snapshot!(reported(), @"validate, render --check, verify, outage, capacity, trace east/n1 west/n1, graph");
+    let levels = rules.map(|it| format!("  {it}: {{ level: \"off\", reason: x }}\n")).concat();
+    say(&folder, &format!("rules:\n{levels}"));
+    insta::assert_snapshot!(reported(), @"capacity");
 }

@@ -172,7 +172,7 @@ fn unread(failure: CommandFailure, inputs: &mut Inputs) -> Vec<Finding> {
             for source in mistakes.files.read() {
                 inputs.files.add(source.clone());
             }
-            mistakes.findings
+            mistakes.findings.to_vec()
         }
         Err(error) => {
             let path = inputs.settings.expectations.value.as_deref();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 use std::path::PathBuf;
 
-use clustermesh::config::{Date, Limits};
+use clustermesh::config::Limits;
 use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::document::nearest;
 use clustermesh::guard::{GuardRefusal, NewSnapshot, NodeUids, decide};
@@ -17,7 +17,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::results::own_files;
 #[cfg(feature = "snapshot")]
 use clustermesh::rules::clusters::{self, Fault};
-use clustermesh::rules::{Finding, Levels, Purpose, snapshots};
+use clustermesh::rules::{CheckStandard, Finding, Purpose, snapshots};
 use clustermesh::snapshot::listing::{Heartbeats, Listing};
 use clustermesh::snapshot::services::{FoundServices, ServiceSnapshot};
 use clustermesh::snapshot::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
@@ -31,7 +31,7 @@ use crate::disk::Roots;
 use crate::files::ShownFiles;
 use crate::output::Printer;
 use crate::settings::Settings;
-use crate::{Outcome, clock, disk, input_file, inputs};
+use crate::{Outcome, disk, input_file, inputs};
 
 /// The remedy for a file that is not the snapshot of a new cluster.
 const RESTORE: &str = "restore the committed file or move it away, and run this again";
@@ -42,9 +42,8 @@ pub(super) struct Keeper<'a> {
     /// Whether the clusters are new in their mesh, so that an older snapshot has nothing to lose.
     is_first: bool,
     limits: Limits,
-    levels: &'a Levels,
+    standard: CheckStandard<'a>,
     dropped_labels: &'a [String],
-    today: Date,
     folder: PathBuf,
     /// The folders in which the snapshots may be.
     roots: Roots,
@@ -74,9 +73,8 @@ impl<'a> Keeper<'a> {
             handling,
             is_first: false,
             limits: settings.config.content.limits,
-            levels: &settings.config.levels,
+            standard: settings.standard(Purpose::Snapshot),
             dropped_labels: &settings.dropped_labels.value,
-            today: clock::today(),
             folder: settings.snapshots.value.clone(),
             roots: settings.roots_of(&settings.snapshots),
             meshes,
@@ -247,7 +245,7 @@ impl<'a> Keeper<'a> {
     /// be lowered.
     fn settled(&self, mut findings: Vec<Finding>, is_bearable: bool) -> Vec<Finding> {
         if is_bearable {
-            findings = self.levels.apply(findings, self.today, Purpose::Snapshot);
+            findings = self.standard.level(findings).to_vec();
         }
         for finding in &mut findings {
             if is_bearable && self.handling.keep_going {
@@ -270,8 +268,13 @@ impl<'a> Keeper<'a> {
             .filter(|it| clusters.contains(&it.cluster) || clusters.contains(&it.other))
             .map(snapshots::twin)
             .collect();
-        let findings = self.levels.apply(findings, self.today, Purpose::Snapshot);
-        printer.findings(&ShownFiles::new(Vec::new()), &findings);
+        self.report_findings(findings, printer)
+    }
+
+    /// Reports findings with their levels.
+    fn report_findings(&self, findings: Vec<Finding>, printer: &mut Printer) -> Outcome {
+        let findings = self.standard.level(findings);
+        printer.findings(&ShownFiles::default(), &findings);
         self.handling.fail_on.threshold().outcome(&findings)
     }
 
@@ -287,11 +290,9 @@ impl<'a> Keeper<'a> {
         if let Some(error) = &kept.error {
             printer.error(error);
         }
-        let purpose = Purpose::Snapshot;
-        let findings = self.levels.apply(kept.findings, self.today, purpose);
-        printer.findings(&ShownFiles::new(Vec::new()), &findings);
+        let outcome = self.report_findings(kept.findings, printer);
         printer.print(&kept.differences)?;
-        Ok(kept.outcome.max(self.handling.fail_on.threshold().outcome(&findings)))
+        Ok(kept.outcome.max(outcome))
     }
 
     /// Returns the file of a cluster, if there is one.

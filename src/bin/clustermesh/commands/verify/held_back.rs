@@ -11,7 +11,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::{Allowing, PlannedFleet};
 use clustermesh::rules::verified::{self, InputGaps};
-use clustermesh::rules::{self, Finding, Purpose, Rule};
+use clustermesh::rules::{self, Finding, LevelledFindings, Purpose, Rule};
 use clustermesh::{manifest, text};
 
 use super::{Proof, ProofRequest, VerifyArgs, expectations};
@@ -30,7 +30,7 @@ use crate::threshold::Threshold;
 type ErrorKind = (&'static Rule, Option<String>);
 
 /// The errors of some snapshots, one of each kind.
-type Errors = BTreeMap<ErrorKind, Finding>;
+type Errors = BTreeMap<ErrorKind, LevelledFindings>;
 
 /// A refresh of snapshots, of which those without new errors are admitted.
 struct Refresh {
@@ -68,7 +68,7 @@ pub(super) fn list(
     for (cluster, errors) in &refresh.held {
         let problems = text::count(errors.len(), "error");
         printer.note(&format!("the new snapshot of {cluster} causes {problems}:"));
-        let findings: Vec<Finding> = errors.values().cloned().collect();
+        let findings = errors.values().cloned().collect();
         printer.findings(&refresh.inputs.files, &findings);
     }
     let lines = refresh.held.keys().map(|it| format!("{it}\n"));
@@ -238,14 +238,12 @@ impl Refresh {
         let losses: Vec<_> = losses.flat_map(|it| it.changes.losses.clone()).collect();
         checked.add_losses(&losses, Allowing::Write);
         let proved = inputs.settings.in_force(self.proved(&checked)?);
-        let findings = checked.findings.into_iter().chain(proved);
-        let errors = findings.filter(|it| self.threshold.fails([it]));
-        let by_kind = errors.map(|finding| {
-            let kind = (finding.rule, finding.cluster.clone());
-            // The places are in files that are not there, or that have another version.
-            let labels = Vec::new();
-            (kind, Finding { labels, ..finding })
-        });
+        let mut errors = LevelledFindings::from_iter([checked.findings, proved]);
+        errors.retain(|it| self.threshold.fails([it]));
+        // The places are in files that are not there, or that have another version.
+        let errors = errors.map(|it| Finding { labels: Vec::new(), ..it });
+        let kind = |it: &Finding| (it.rule, it.cluster.clone());
+        let by_kind = errors.split().filter_map(|it| Some((kind(it.first()?), it)));
         Ok(by_kind.collect())
     }
 

@@ -9,7 +9,7 @@ use clustermesh::mesh::Mesh;
 use clustermesh::proof::excused::Excused;
 use clustermesh::proof::verify::Asked;
 use clustermesh::rules::verified::InputGaps;
-use clustermesh::rules::{self, Finding};
+use clustermesh::rules::{self, Finding, LevelledFindings};
 use clustermesh::{manifest, plan};
 
 use super::{Proof, ProofInputs, ProofRequest};
@@ -45,7 +45,7 @@ pub(super) struct JoinProof<'p> {
     fabric: Fabric<'p>,
     proof: Proof<'p>,
     /// The findings that there are only with them.
-    new: Vec<Finding>,
+    new: LevelledFindings,
     /// Their numbers.
     focus: BTreeSet<SiteId>,
 }

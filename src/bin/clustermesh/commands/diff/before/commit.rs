@@ -11,7 +11,6 @@ use super::{Before, REMEDY, has_folders};
 use crate::cluster_peers::{ClusterPeers, KnownContents};
 use crate::disk::{self, Revision};
 use crate::failure::{CommandFailure, CommandResult};
-use crate::files::ShownFiles;
 use crate::inputs::{self, Inputs, KnownSnapshots};
 use crate::settings::{FileOptions, NoMesh, Settings};
 use crate::{Outcome, checked_plan, cluster_peers, git};
@@ -76,7 +75,7 @@ pub(super) fn read(
     };
     revision.check()?;
     if problem.is_some() {
-        controls.files = Some(mem::replace(&mut inputs.files, ShownFiles::new(Vec::new())));
+        controls.files = Some(mem::take(&mut inputs.files));
     }
     Ok(Before {
         inputs: problem.is_none().then_some(inputs),
