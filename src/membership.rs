@@ -306,8 +306,7 @@ fn is_dialable(node: &Node) -> bool {
 fn claims(ClusterNode { node, kilo, .. }: &ClusterNode) -> Vec<Cidr> {
     let addresses =
         kilo.internal_address().into_iter().chain(kilo.wireguard_ip().map(|it| it.address));
-    let pods = node.pod_cidrs.iter().filter_map(|it| it.parse().ok());
-    pods.chain(addresses.map(Cidr::host)).collect()
+    node.valid_pod_cidrs().chain(addresses.map(Cidr::host)).collect()
 }
 
 #[cfg(test)]

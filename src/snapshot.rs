@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::diagnostic::{Quoted, plain_json};
 use crate::name::ClusterName;
+use crate::net::Cidr;
 use crate::place::Place;
 use crate::string_map::StringMap;
 use crate::text::{CONFLICT, conflict};
@@ -94,6 +95,13 @@ pub struct Node {
     /// The UID of the object. The node cannot change it.
     #[serde(default)]
     pub uid: String,
+}
+
+impl Node {
+    /// Returns the valid pod CIDRs. The checks of a node report the others.
+    pub fn valid_pod_cidrs(&self) -> impl Iterator<Item = Cidr> {
+        self.pod_cidrs.iter().filter_map(|it| it.parse().ok())
+    }
 }
 
 /// An address that a node reports.

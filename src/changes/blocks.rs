@@ -356,11 +356,9 @@ impl<'f> PresentEnds<'f> {
 
 /// Returns everything that a node reports as its own, in any form.
 fn addresses(node: &ClusterNode) -> Vec<Cidr> {
-    let written = node.node.pod_cidrs.iter();
-    let written = written.filter_map(|it| it.parse::<Cidr>().ok());
     let tunnel = node.kilo.wireguard_ip().map(|it| it.address);
     let hosts = node.endpoints().map(|it| it.0).chain(tunnel);
-    written.chain(hosts.map(Cidr::host)).collect()
+    node.node.valid_pod_cidrs().chain(hosts.map(Cidr::host)).collect()
 }
 
 /// The addresses that nodes have, or that clusters declare as a whole.

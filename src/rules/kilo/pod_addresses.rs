@@ -39,8 +39,7 @@ pub(in crate::rules) fn finding(cluster: &Cluster) -> Option<Finding> {
     }
     let (plugin, _) = plugins.into_iter().max_by_key(|it| it.1)?;
     let first = nodes.iter().find(|it| it.plugin == plugin)?;
-    let assigned = first.node.pod_cidrs.iter().filter_map(|it| it.parse::<Cidr>().ok());
-    let assigned = assigned.filter(|it| it.family() == family).min()?;
+    let assigned = first.node.valid_pod_cidrs().filter(|it| it.family() == family).min()?;
     let name = &cluster.entry.name;
     let message = format!(
         "{plugin} gives pods addresses that Kilo does not route: pods of {} have {}, and its pod CIDR is {assigned} \
