@@ -159,8 +159,7 @@ impl<'a> Firewall<'a> {
             .map(|it| (&it.entry.name, Collected::new(it)))
             .collect();
         for target in plan.targets.iter().chain(&plan.externals) {
-            let sets = target.peer_sets.iter().filter_map(|it| plan.peer_sets.get(*it));
-            for set in sets {
+            for set in plan.sets_of(target) {
                 let pair = sources
                     .get(&(&set.mesh, &set.source))
                     .zip(sources.get(&(&set.mesh, &target.cluster)));

@@ -96,8 +96,7 @@ impl HostConfig {
         // `wg-quick` gives up at a route for IPv6 on a host that has none.
         let is_reached = |it: &&Cidr| ranges.is_empty() || has(it.family());
         let mut peers = Vec::new();
-        let sets = target.peer_sets.iter();
-        for set in sets.filter_map(|&it| plan.peer_sets.get(it)) {
+        for set in plan.sets_of(target) {
             for peer in &set.peers {
                 let endpoint = peer.endpoint.as_ref().filter(|it| !it.is_placeholder());
                 peers.push(HostPeer {

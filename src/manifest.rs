@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::kilo::peer::Peer;
 use crate::name::ClusterName;
-use crate::plan::{PeerSet, Plan, Target};
+use crate::plan::{EachPeerSet, PeerSet, Plan, Target};
 use crate::template::{self, TemplateError};
 
 mod kustomization;
@@ -41,6 +41,9 @@ pub struct ManifestError {
     source: TemplateError,
 }
 
+/// The text of each set of Peers of a plan.
+pub type PeerSetTexts = EachPeerSet<Arc<str>>;
+
 /// Returns the files of every target.
 ///
 /// # Errors
@@ -50,8 +53,8 @@ pub fn tree(plan: &Plan) -> Result<Tree, ManifestError> {
 }
 
 /// Returns the text of every set of Peers.
-pub fn texts(plan: &Plan) -> Vec<Arc<str>> {
-    plan.peer_sets.par_iter().map(text).collect()
+pub fn texts(plan: &Plan) -> PeerSetTexts {
+    PeerSetTexts::new(plan.peer_sets.par_iter().map(text).collect())
 }
 
 /// Returns the files of every target, given the text of each set of Peers. They are independent of each
@@ -59,18 +62,14 @@ pub fn texts(plan: &Plan) -> Vec<Arc<str>> {
 ///
 /// # Errors
 /// As [`tree`].
-pub fn tree_of(plan: &Plan, texts: &[Arc<str>]) -> Result<Tree, ManifestError> {
+pub fn tree_of(plan: &Plan, texts: &PeerSetTexts) -> Result<Tree, ManifestError> {
     let mut tree = Tree::new();
     for target in &plan.targets {
         let mut files = Vec::new();
         for &peer_set in &target.peer_sets {
-            if let (Some(peer_set), Some(text)) =
-                (plan.peer_sets.get(peer_set), texts.get(peer_set))
-            {
-                let file = file(peer_set);
-                tree.insert(format!("{}/{file}", target.cluster), Arc::clone(text));
-                files.push(file);
-            }
+            let file = file(&plan.peer_sets[peer_set]);
+            tree.insert(format!("{}/{file}", target.cluster), Arc::clone(&texts[peer_set]));
+            files.push(file);
         }
         let kustomization = kustomization(target, &files)?;
         let path = format!("{}/{KUSTOMIZATION}", target.cluster);
@@ -87,8 +86,7 @@ pub fn file(peer_set: &PeerSet) -> String {
 /// Returns the Peers of one target as a single stream of documents.
 pub fn stream(plan: &Plan, target: &Target) -> String {
     let mut stream = format!("{HEADER}\n");
-    let peer_sets = target.peer_sets.iter().filter_map(|&it| plan.peer_sets.get(it));
-    for (position, peer) in peer_sets.flat_map(|peer_set| &peer_set.peers).enumerate() {
+    for (position, peer) in plan.sets_of(target).flat_map(|it| &it.peers).enumerate() {
         if 0 < position {
             stream.push_str("---\n");
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use crate::fleet::Fleet;
+use crate::id::{Id, Numbered};
 use crate::kilo::peer::Peer;
 use crate::name::{ClusterName, MeshName, PeerSetName};
 use crate::net::Cidr;
@@ -49,7 +50,7 @@ pub use withheld::{
 #[derive(Debug, Default)]
 pub struct Plan {
     /// Every different set of Peers, each used by one target or many.
-    pub peer_sets: Vec<PeerSet>,
+    pub peer_sets: EachPeerSet<PeerSet>,
     /// Every cluster, by name.
     pub targets: Vec<Target>,
     /// Every external peer, by name, with the Peers of its own WireGuard, which its owner installs: those of clusters that
@@ -76,13 +77,23 @@ pub struct PeerSet {
     pub shared: Vec<Cidr>,
 }
 
+/// The sets of Peers of a plan.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum OfPeerSet {}
+
+/// The number of a set of Peers in its plan.
+pub type PeerSetId = Id<OfPeerSet>;
+
+/// Something about each set of Peers of a plan.
+pub type EachPeerSet<T> = Numbered<OfPeerSet, T>;
+
 /// A cluster as a target.
 #[derive(Debug)]
 pub struct Target {
     /// The cluster.
     pub cluster: ClusterName,
-    /// Places in [`Plan::peer_sets`], in order of their names.
-    pub peer_sets: Vec<usize>,
+    /// The sets of Peers that it gets, in order of their names.
+    pub peer_sets: Vec<PeerSetId>,
     /// The names of the sets of all sources that it sees, also of those that give it nothing.
     pub seen: BTreeSet<PeerSetName>,
     /// Sources that it sees and that give it nothing.
@@ -106,20 +117,21 @@ impl Plan {
             .filter(|it| !it.absent.values().any(|absent| absent.is_claimed))
     }
 
+    /// Returns the sets of Peers that a target gets.
+    pub fn sets_of<'p>(&'p self, target: &'p Target) -> impl Iterator<Item = &'p PeerSet> {
+        target.peer_sets.iter().map(|it| &self.peer_sets[*it])
+    }
+
     /// Returns the Peers that a cluster gets.
     pub fn peers_of(&self, cluster: &ClusterName) -> impl Iterator<Item = &Peer> {
         let target = self.targets.iter().find(move |it| it.cluster == *cluster);
-        let sets = target.into_iter().flat_map(|it| &it.peer_sets);
-        let sets = sets.filter_map(|&it| self.peer_sets.get(it));
-        sets.flat_map(|it| &it.peers)
+        target.into_iter().flat_map(|it| self.sets_of(it)).flat_map(|it| &it.peers)
     }
 
     /// Returns whether a target gets a Peer of a cluster that carries an address.
     pub fn gives(&self, target: &Target, source: &ClusterName, address: IpAddr) -> bool {
-        let sets = target.peer_sets.iter();
-        let sets = sets.filter_map(|&it| self.peer_sets.get(it));
-        let peers = sets.filter(|it| it.source == *source).flat_map(|it| &it.peers);
-        let mut ranges = peers.flat_map(|it| &it.allowed_ips);
+        let sets = self.sets_of(target).filter(|it| it.source == *source);
+        let mut ranges = sets.flat_map(|it| &it.peers).flat_map(|it| &it.allowed_ips);
         ranges.any(|it| it.contains(Cidr::host(address)))
     }
 
@@ -157,11 +169,10 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
     let targets: Vec<Target> = fleet.clusters().map(&mut planned).collect::<Result<_, _>>()?;
     let mut externals: Vec<Target> =
         fleet.externals().map(&mut planned).collect::<Result<_, _>>()?;
-    let known = hosts_by_cluster(&targets, &peer_sets);
+    let known = hosts_by_cluster(&targets, &peer_sets.made);
     for external in &mut externals {
-        let has = |source| known.contains(&(source, &external.cluster));
-        let is_kept = |it: &usize| peer_sets.get(*it).is_some_and(|it| has(&it.source));
-        external.peer_sets.retain(is_kept);
+        let cluster = &external.cluster;
+        external.peer_sets.retain(|it| known.contains(&(&peer_sets.made[*it].source, cluster)));
     }
     Ok(Plan {
         silent: silent(fleet, &peer_sets.made, &targets),
@@ -175,11 +186,10 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
 /// Returns the external peers of which each cluster gets a Peer.
 fn hosts_by_cluster<'p>(
     targets: &'p [Target],
-    peer_sets: &'p PeerSets,
+    peer_sets: &'p EachPeerSet<PeerSet>,
 ) -> BTreeSet<(&'p ClusterName, &'p ClusterName)> {
     let sets = targets.iter().flat_map(|target| {
-        let sets = target.peer_sets.iter().filter_map(|it| peer_sets.get(*it));
-        sets.map(move |it| (&target.cluster, &it.source))
+        target.peer_sets.iter().map(move |it| (&target.cluster, &peer_sets[*it].source))
     });
     sets.filter(|it| it.1.is_external()).collect()
 }
@@ -207,9 +217,8 @@ fn plan_target(
             holes: decision.holes,
         };
         let draft = peer_sets.draft(source.member, view.conflicts.own_loops(source.id), key)?;
-        let peer_set = draft.peer_set.and_then(|index| peer_sets.get(index));
-        if let (Some(accepted), Some(peer_set)) = (view.accepted(source), peer_set) {
-            promise::is_accepted(target, accepted, peer_set)?;
+        if let (Some(accepted), Some(peer_set)) = (view.accepted(source), draft.peer_set) {
+            promise::is_accepted(target, accepted, &peer_sets.made[peer_set])?;
         }
         given.extend(draft.peer_set);
         let name = &source.member.entry.name;
@@ -228,7 +237,7 @@ fn plan_target(
     }
     let seen = view.sources.iter().map(|it| it.member);
     let seen = seen.map(|it| PeerSetName::new(&it.mesh.name, &it.entry.name));
-    given.sort_by(|&a, &b| peer_sets.name(a).cmp(&peer_sets.name(b)));
+    given.sort_by_key(|it| &peer_sets.made[*it].name);
     Ok(Target {
         cluster: target.clone(),
         peer_sets: given,

@@ -8,12 +8,12 @@ use super::decision::Holes;
 use super::own_loops::OwnLoops;
 use super::promise::{self, BrokenPromise};
 use super::withheld::TargetReason;
-use super::{PeerSet, anchor, pods};
+use super::{EachPeerSet, PeerSet, PeerSetId, anchor, pods};
 use crate::fleet::{Member, MemberId};
 use crate::kilo::peer::Peer;
 use crate::membership::{CandidateId, PeerCandidate};
 use crate::mesh::PodRanges;
-use crate::name::{PeerName, PeerSetName};
+use crate::name::PeerName;
 use crate::net::{Cidr, Family, merged};
 use crate::wireguard::Endpoint;
 
@@ -32,26 +32,18 @@ pub(super) struct PeerSetKey {
 /// Peer sets that were made, each once.
 #[derive(Default)]
 pub(super) struct PeerSets {
-    pub(super) made: Vec<PeerSet>,
+    pub(super) made: EachPeerSet<PeerSet>,
     known: BTreeMap<PeerSetKey, PeerSetDraft>,
 }
 
 /// A set of Peers that may turn out empty, with what was withheld.
 #[derive(Clone, Default)]
 pub(super) struct PeerSetDraft {
-    pub(super) peer_set: Option<usize>,
+    pub(super) peer_set: Option<PeerSetId>,
     pub(super) reasons: Arc<[Arc<TargetReason>]>,
 }
 
 impl PeerSets {
-    pub(super) fn get(&self, peer_set: usize) -> Option<&PeerSet> {
-        self.made.get(peer_set)
-    }
-
-    pub(super) fn name(&self, peer_set: usize) -> Option<&PeerSetName> {
-        self.get(peer_set).map(|peer_set| &peer_set.name)
-    }
-
     /// Returns the set of Peers for `key`, made now or before.
     pub(super) fn draft(
         &mut self,
@@ -67,14 +59,13 @@ impl PeerSets {
         let reasons = own_loops.reasons.iter().cloned().chain(reasons.into_iter().map(Arc::new));
         let mut draft = PeerSetDraft { peer_set: None, reasons: reasons.collect() };
         if !peers.is_empty() {
-            draft.peer_set = Some(self.made.len());
-            self.made.push(PeerSet {
+            draft.peer_set = Some(self.made.push(PeerSet {
                 name: source.mesh.peer_set_name(&source.entry.name),
                 mesh: source.mesh.name.clone(),
                 source: source.entry.name.clone(),
                 peers,
                 shared,
-            });
+            }));
         }
         self.known.insert(key, draft.clone());
         Ok(draft)

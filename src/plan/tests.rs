@@ -51,7 +51,7 @@ fn planned(fleet: &Fleet) -> String {
     let mut text = String::new();
     for target in &plan.targets {
         let _ = writeln!(text, "{}:", target.cluster);
-        for peer in target.peer_sets.iter().flat_map(|&it| &plan.peer_sets[it].peers) {
+        for peer in plan.sets_of(target).flat_map(|it| &it.peers) {
             let cidrs: Vec<String> = peer.allowed_ips.iter().map(ToString::to_string).collect();
             let _ = writeln!(text, "  {} {}", peer.name, cidrs.join(" "));
         }

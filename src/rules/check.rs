@@ -9,6 +9,7 @@ use super::{
 };
 use crate::config::{Config, Date};
 use crate::fleet::Fleet;
+use crate::manifest::PeerSetTexts;
 use crate::mesh::Mesh;
 use crate::mirror::Mirrors;
 use crate::plan::Plan;
@@ -36,13 +37,13 @@ pub struct CheckInputs<'a> {
     pub guards: &'a [gitops::GuardFile],
 }
 
-/// A plan, with the sizes of its files.
+/// A plan, with its files.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckedPlan<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// The size of the text of each set of Peers, in bytes.
-    pub bytes: &'a [usize],
+    /// The text of each set of Peers.
+    pub texts: &'a PeerSetTexts,
 }
 
 /// The rendered tree as it stands.
@@ -125,14 +126,14 @@ fn facts(inputs: &CheckInputs) -> Vec<Finding> {
 /// Returns what there is to report of the files of a plan, and of those in the tree.
 fn files(inputs: &CheckInputs) -> Vec<Finding> {
     let limits = &inputs.config.limits;
-    let Some(CheckedPlan { plan, bytes }) = inputs.planned else {
+    let Some(CheckedPlan { plan, texts }) = inputs.planned else {
         // Nothing is replaced then.
         let on_disk = inputs.tree.map(|it| it.on_disk).into_iter();
         let fate = gitops::Fate::Kept;
         return on_disk.flat_map(|it| gitops::on_disk(it, &Plan::default(), fate)).collect();
     };
-    let mut findings = gitops::planned(plan, bytes, limits);
-    let loads = target_load::loads(inputs.fleet, plan, bytes);
+    let mut findings = gitops::planned(plan, texts, limits);
+    let loads = target_load::loads(inputs.fleet, plan, texts);
     findings.extend(capacity::planned(plan, &loads, &limits.capacity));
     if let Some(CheckedTree { on_disk, changes, fate }) = inputs.tree {
         let changes = changes.into_iter();

@@ -38,11 +38,10 @@ pub(super) fn findings(fleet: &Fleet, config: &Config) -> Vec<Finding> {
 
 /// Returns the external peers with more tunnels than small devices are made for.
 pub(super) fn many_tunnels(meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
-    let tunnels = plan.externals.iter().map(|it| {
-        let sets = it.peer_sets.iter();
-        let sets = sets.filter_map(|&it| plan.peer_sets.get(it));
-        (&it.cluster, sets.map(|it| it.peers.len()).sum::<usize>())
-    });
+    let tunnels = plan
+        .externals
+        .iter()
+        .map(|it| (&it.cluster, plan.sets_of(it).map(|it| it.peers.len()).sum::<usize>()));
     let many = tunnels.filter(|it| MANY < it.1);
     let found = many.map(|(name, tunnels)| {
         let message = format!(

@@ -6,26 +6,25 @@ use crate::kilo::peer::Peer;
 use crate::manifest::OldPeer;
 use crate::name::PeerSetName;
 use crate::net::Cidr;
-use crate::plan::{AbsentSource, PeerSet, Plan, Target};
+use crate::plan::{AbsentSource, PeerSet, PeerSetId, Plan, Target};
 
-/// The position of a Peer: its set of Peers, and its index in it.
-type PeerPosition = (usize, usize);
+/// A Peer, and the number of its set of Peers.
+type NumberedPeer<'a> = (PeerSetId, Planned<'a>);
 
 /// The Peers of all sets of Peers.
 #[derive(Default)]
 pub(super) struct PlanIndex<'a> {
-    names: BTreeMap<&'a str, Vec<PeerPosition>>,
-    keys: BTreeMap<&'a [u8; 32], Vec<PeerPosition>>,
+    names: BTreeMap<&'a str, Vec<NumberedPeer<'a>>>,
+    keys: BTreeMap<&'a [u8; 32], Vec<NumberedPeer<'a>>>,
 }
 
 /// The Peers of one target.
 pub(super) struct Given<'a> {
     index: &'a PlanIndex<'a>,
-    plan: &'a Plan,
     /// Sources that give nothing although people let them.
     absent: BTreeMap<&'a str, &'a AbsentSource>,
     seen: &'a BTreeSet<PeerSetName>,
-    peer_sets: BTreeSet<usize>,
+    peer_sets: BTreeSet<PeerSetId>,
     sources: BTreeMap<&'a str, &'a PeerSet>,
     /// The cluster-wide ranges, by source.
     carriers: BTreeMap<&'a str, BTreeMap<Cidr, &'a Peer>>,
@@ -41,9 +40,9 @@ pub(super) struct Planned<'a> {
 impl<'a> PlanIndex<'a> {
     pub(super) fn new(plan: &'a Plan) -> Self {
         let mut index = Self::default();
-        for (set_at, peer_set) in plan.peer_sets.iter().enumerate() {
-            for (peer_at, peer) in peer_set.peers.iter().enumerate() {
-                let at = (set_at, peer_at);
+        for (id, peer_set) in plan.peer_sets.numbered() {
+            for peer in &peer_set.peers {
+                let at = (id, Planned { peer_set, peer });
                 index.names.entry(peer.name.as_str()).or_default().push(at);
                 index.keys.entry(peer.key.as_bytes()).or_default().push(at);
             }
@@ -53,8 +52,7 @@ impl<'a> PlanIndex<'a> {
 
     /// Returns what one target gets.
     pub(super) fn given(&'a self, plan: &'a Plan, target: &'a Target) -> Given<'a> {
-        let peer_sets: Vec<&PeerSet> =
-            target.peer_sets.iter().filter_map(|&it| plan.peer_sets.get(it)).collect();
+        let peer_sets: Vec<&PeerSet> = plan.sets_of(target).collect();
         let mut carriers: BTreeMap<&str, BTreeMap<Cidr, &Peer>> = BTreeMap::new();
         for peer_set in &peer_sets {
             let shared: BTreeSet<&Cidr> = peer_set.shared.iter().collect();
@@ -70,7 +68,6 @@ impl<'a> PlanIndex<'a> {
         }
         Given {
             index: self,
-            plan,
             seen: &target.seen,
             absent: target.absent.iter().map(|(source, it)| (source.as_str(), it)).collect(),
             peer_sets: target.peer_sets.iter().copied().collect(),
@@ -117,12 +114,8 @@ impl<'a> Given<'a> {
         self.absent.get(source).copied()
     }
 
-    fn first(&self, all: &[PeerPosition]) -> Option<Planned<'a>> {
-        let mut of_target = all.iter().filter(|(peer_set, _)| self.peer_sets.contains(peer_set));
-        let &(peer_set, peer) = of_target.next()?;
-        let peer_set = self.plan.peer_sets.get(peer_set)?;
-        let peer = peer_set.peers.get(peer)?;
-        Some(Planned { peer_set, peer })
+    fn first(&self, all: &[NumberedPeer<'a>]) -> Option<Planned<'a>> {
+        all.iter().find(|it| self.peer_sets.contains(&it.0)).map(|it| it.1)
     }
 }
 

@@ -253,12 +253,10 @@ impl OnDiskTree {
         target: &str,
     ) -> impl Iterator<Item = (&'a PeerSet, &'a Peer)> {
         let target = plan.targets.iter().find(|it| it.cluster.as_str() == target);
-        let peer_sets =
-            target.into_iter().flat_map(|target| {
-                target.peer_sets.iter().filter_map(|&it| plan.peer_sets.get(it)).filter(|it| {
-                    self.same.contains(&format!("{}/{}.yaml", target.cluster, it.name))
-                })
-            });
+        let peer_sets = target.into_iter().flat_map(|target| {
+            plan.sets_of(target)
+                .filter(|it| self.same.contains(&format!("{}/{}.yaml", target.cluster, it.name)))
+        });
         peer_sets.flat_map(|peer_set| peer_set.peers.iter().map(move |peer| (peer_set, peer)))
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::id::Numbered;
 use crate::kilo::peer::Peer;
 use crate::manifest::{HEADER, reading};
 use crate::name::{ClusterName, MeshName, PeerName, PeerSetName};
@@ -37,12 +38,12 @@ fn plan(lines: &[&str]) -> Plan {
         peers: lines.iter().map(|it| peer(it)).collect(),
         shared: vec!["10.96.0.0/16".parse().unwrap()],
     };
-    let peer_sets: Vec<PeerSet> =
-        Some(peer_set).filter(|_| !lines.is_empty()).into_iter().collect();
+    let peer_sets = Some(peer_set).filter(|_| !lines.is_empty());
+    let peer_sets = Numbered::new(peer_sets.into_iter().collect());
     Plan {
         targets: vec![Target {
             cluster: "east".parse().unwrap(),
-            peer_sets: (0..peer_sets.len()).collect(),
+            peer_sets: peer_sets.ids().collect(),
             seen: [PeerSetName::new(&mesh(), &"west".parse().unwrap())].into(),
             without: Some("west".parse().unwrap())
                 .filter(|_| lines.is_empty())
@@ -271,7 +272,7 @@ fn what_is_alike_in_many_targets_is_reported_once() {
     let mut plan = plan(&["b A 10.1.0.0/24"]);
     plan.targets.push(Target {
         cluster: "north".parse().unwrap(),
-        peer_sets: vec![0],
+        peer_sets: plan.peer_sets.ids().collect(),
         seen: plan.targets[0].seen.clone(),
         without: BTreeSet::new(),
         absent: BTreeMap::new(),
@@ -287,7 +288,7 @@ fn what_is_alike_in_many_targets_is_reported_once() {
 #[test]
 fn a_mesh_with_another_name_is_a_loss() {
     let lines = ["a A 10.1.0.0/24", "b B 10.1.1.0/24"];
-    let text = crate::manifest::text(&plan(&lines).peer_sets[0]);
+    let text = crate::manifest::text(plan(&lines).peer_sets.first().unwrap());
     let renamed = text.replace("m--west--", "old--west--");
     let of = |path: &str| read(path, &renamed);
     let losses = |path: &str| changed(&plan(&lines), &[of(path)]).losses;

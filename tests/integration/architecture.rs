@@ -44,7 +44,7 @@ const MODULES: &[(&str, &str)] = &[
     ("membership", "name net wireguard granularity selector place mesh snapshot kilo"),
     ("guard", "name mesh snapshot config kilo membership"),
     ("fleet", "id name net wireguard place string_map mesh snapshot kilo membership"),
-    ("plan", "name net wireguard granularity place mesh kilo membership fleet"),
+    ("plan", "id name net wireguard granularity place mesh kilo membership fleet"),
     // Views
     ("host_config", "text name net wireguard schema mesh plan"),
     ("dns_config", "name net schema mesh fleet plan"),

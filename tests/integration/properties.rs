@@ -52,7 +52,7 @@ fn render_all(world: &World) -> Tree {
 fn tree_of_all(plan: &Plan) -> Tree {
     let mut tree = manifest::tree(plan).unwrap();
     for external in &plan.externals {
-        for set in external.peer_sets.iter().map(|it| &plan.peer_sets[*it]) {
+        for set in plan.sets_of(external) {
             let path = format!("{}/{}", external.cluster, manifest::file(set));
             tree.insert(path, manifest::text(set));
         }

@@ -227,7 +227,7 @@ impl World {
         let (meshes, snapshots) = (meshes(&self.mesh()), self.snapshots());
         let (plan, _) = plan(&meshes, &snapshots);
         for external in &plan.externals {
-            let sets = external.peer_sets.iter().map(|it| &plan.peer_sets[*it]);
+            let sets = plan.sets_of(external);
             let files = sets.map(|it| (manifest::file(it), manifest::text(it).to_string()));
             manifests.insert(external.cluster.to_string(), files.collect());
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::fleet::{Fleet, MissingSnapshot, UnreadMember};
-use clustermesh::manifest;
+use clustermesh::manifest::{self, PeerSetTexts};
 use clustermesh::mirror::Mirrors;
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::gitops::Fate;
@@ -39,7 +39,7 @@ pub(crate) struct RenderPlan<'a> {
     /// Their Peers.
     pub(crate) plan: Plan,
     /// The text of each peer set.
-    pub(crate) texts: Vec<Arc<str>>,
+    pub(crate) texts: PeerSetTexts,
 }
 
 /// A plan, or the problems that prevent one.
@@ -102,7 +102,6 @@ pub(crate) fn check(
     let settings = &inputs.settings;
     let mut mistakes = mistakes(inputs, &missing, exceeded.as_ref())?;
     let texts = plan.as_ref().map(manifest::texts).unwrap_or_default();
-    let bytes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
     let mirrors = plan.as_ref().map(|plan| mirrors(inputs, &fleet, plan));
     let mut rendered = plan
         .as_ref()
@@ -112,7 +111,7 @@ pub(crate) fn check(
     if let (OutputCheck::Compared, Some(plan), Some(mirrors), Some(rendered)) =
         (outputs, &plan, &mirrors, &mut rendered)
     {
-        mistakes.extend(rendered.compare_outputs((&fleet, plan, mirrors), &bytes, settings));
+        mistakes.extend(rendered.compare_outputs((&fleet, plan, mirrors), &texts, settings));
     }
     let alone =
         (plan.is_none() && fate.is_some()).then(|| tree_comparison::alone(settings)).transpose()?;
@@ -126,7 +125,7 @@ pub(crate) fn check(
             meshes: &inputs.meshes,
             config: &settings.config.content,
             fleet: &fleet,
-            planned: plan.as_ref().map(|plan| CheckedPlan { plan, bytes: &bytes }),
+            planned: plan.as_ref().map(|plan| CheckedPlan { plan, texts: &texts }),
             tree: fate.zip(on_disk).map(|(fate, on_disk)| CheckedTree {
                 on_disk,
                 changes: rendered.as_ref().map(|it| &it.changes),

@@ -14,11 +14,11 @@ use clustermesh::config::ceilings::Counted;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::{Fleet, in_order_of_rank};
 use clustermesh::kilo::cluster::Cluster;
-use clustermesh::manifest;
+use clustermesh::manifest::{self, PeerSetTexts};
 use clustermesh::mesh::{Entry, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
-use clustermesh::plan::Plan;
+use clustermesh::plan::{EachPeerSet, Plan};
 use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules::{Finding, LevelledFindings, reach};
 use clustermesh::snapshot::Snapshot;
@@ -186,16 +186,15 @@ impl ClusterPeers {
     pub(crate) fn planned(
         settings: &Settings,
         plan: &Plan,
-        texts: &[Arc<str>],
+        texts: &PeerSetTexts,
         known: &KnownContents,
     ) -> Self {
-        let sets = plan.peer_sets.par_iter().zip(texts);
+        let sets = plan.peer_sets.par_iter().zip(&**texts);
         let contents = sets.map(|(set, text)| known.file(Arc::from(manifest::file(set)), text));
-        let contents: Vec<AppliedFile> = contents.collect();
+        let contents: EachPeerSet<AppliedFile> = EachPeerSet::new(contents.collect());
         let files = plan.targets.iter().map(|target| {
             let folder = settings.rendered.value.join(target.cluster.as_str());
-            let sets = target.peer_sets.iter().filter_map(|&it| contents.get(it));
-            let files = sets.map(|it| AppliedFile {
+            let files = target.peer_sets.iter().map(|it| &contents[*it]).map(|it| AppliedFile {
                 source: Arc::from(input_file::name(&folder.join(&*it.source))),
                 content: Arc::clone(&it.content),
             });
@@ -208,12 +207,12 @@ impl ClusterPeers {
 
     /// Adds the WireGuard of each external peer. It is in no tree, so it is taken to be as `clustermesh wireguard`
     /// writes it.
-    fn configure(&mut self, plan: &Plan, texts: &[Arc<str>]) {
+    fn configure(&mut self, plan: &Plan, texts: &PeerSetTexts) {
         for external in &plan.externals {
             let name = external.cluster.external().unwrap_or_default();
             let source = Arc::from(format!("clustermesh wireguard {name}"));
-            let texts = external.peer_sets.iter().filter_map(|&it| texts.get(it));
-            let files = texts.map(|text| AppliedFile::read(&source, text));
+            let sets = external.peer_sets.iter();
+            let files = sets.map(|it| AppliedFile::read(&source, &texts[*it]));
             self.files.insert(external.cluster.clone(), files.collect());
         }
     }

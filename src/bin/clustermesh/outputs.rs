@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use clustermesh::fleet::Fleet;
+use clustermesh::manifest::PeerSetTexts;
 use clustermesh::mirror::Mirrors;
 use clustermesh::outputs::{self, Digest, FleetFacts, Record, TemplateTexts, wrong_output};
 use clustermesh::plan::Plan;
@@ -72,23 +73,23 @@ impl Outputs {
 pub(crate) fn facts<'a>(
     fleet: &'a Fleet,
     plan: &'a Plan,
-    bytes: &[usize],
+    texts: &PeerSetTexts,
     settings: &Settings,
 ) -> FleetFacts<'a> {
     let config = &settings.config.content;
-    let loads = target_load::loads(fleet, plan, bytes);
+    let loads = target_load::loads(fleet, plan, texts);
     let rendered = own_tree(settings);
     FleetFacts::new(fleet, plan, &loads, &config.limits.capacity, rendered)
 }
 
 /// Compares the outputs on disk with the wanted ones: the Services that clusters get, and what is rendered from templates for
-/// a plan whose sets of Peers have these sizes.
+/// a plan whose sets of Peers have these texts.
 ///
 /// # Errors
 /// Mistakes in templates and paths, and files in the way.
 pub(crate) fn compare(
     (fleet, plan, mirrored): (&Fleet, &Plan, &Mirrors),
-    bytes: &[usize],
+    peer_texts: &PeerSetTexts,
     settings: &Settings,
 ) -> Result<Outputs, Vec<Finding>> {
     let config = &settings.config;
@@ -110,7 +111,7 @@ pub(crate) fn compare(
     let mut texts = if wanted.is_empty() {
         TemplateTexts::new()
     } else {
-        filled(&facts(fleet, plan, bytes, settings), settings)?
+        filled(&facts(fleet, plan, peer_texts, settings), settings)?
     };
     if let Some(path) = texts.keys().find(|it| is_mirror(it)) {
         let message = format!("`{path}` is in the folder of the Services of other clusters");

@@ -9,7 +9,7 @@ use clustermesh::changes::PeerCounts;
 use clustermesh::fleet::Fleet;
 use clustermesh::kilo::peer::Translation;
 use clustermesh::kilo::peer::translation::TranslationFault;
-use clustermesh::manifest::{self, KUSTOMIZATION, Kustomization};
+use clustermesh::manifest::{self, KUSTOMIZATION, Kustomization, PeerSetTexts};
 use clustermesh::mirror::Mirrors;
 use clustermesh::plan::Plan;
 use clustermesh::rules::{Finding, gitops};
@@ -42,10 +42,10 @@ impl TreeComparison {
     pub(crate) fn compare_outputs(
         &mut self,
         planned: (&Fleet, &Plan, &Mirrors),
-        bytes: &[usize],
+        texts: &PeerSetTexts,
         settings: &Settings,
     ) -> Vec<Finding> {
-        match outputs::compare(planned, bytes, settings) {
+        match outputs::compare(planned, texts, settings) {
             Ok(outputs) => self.outputs = outputs,
             Err(wrong) => return wrong,
         }
@@ -56,7 +56,7 @@ impl TreeComparison {
 /// Compares the tree on disk with a plan whose peer sets have these texts.
 pub(crate) fn compare(
     plan: &Plan,
-    texts: &[Arc<str>],
+    texts: &PeerSetTexts,
     settings: &Settings,
 ) -> anyhow::Result<TreeComparison> {
     let tree = manifest::tree_of(plan, texts)?;
@@ -72,7 +72,7 @@ pub(crate) fn compare(
 /// Returns whether the tree on disk is that of a plan whose peer sets have these texts, except for foreign files.
 pub(crate) fn is_current(
     plan: &Plan,
-    texts: &[Arc<str>],
+    texts: &PeerSetTexts,
     settings: &Settings,
 ) -> anyhow::Result<bool> {
     let tree = manifest::tree_of(plan, texts)?;

@@ -67,18 +67,14 @@ impl<'a> FleetFacts<'a> {
     ) -> Self {
         let mut ports = firewalls(fleet, plan);
         let targets = plan.targets.iter().zip(loads).map(|(target, load)| {
-            let peer_sets = || {
-                let places = target.peer_sets.iter();
-                places.filter_map(|&it| plan.peer_sets.get(it))
-            };
-            let peers = peer_sets().map(|it| it.peers.len()).sum();
+            let peers = plan.sets_of(target).map(|it| it.peers.len()).sum();
             ContextTarget {
                 name: target.cluster.to_string(),
                 delivery_name: delivery_name(&target.cluster),
                 path: format!("{}/{}", rendered.trim_end_matches('/'), target.cluster),
                 peers,
-                files: peer_sets().map(manifest::file).collect(),
-                sources: target.peer_sets.clone(),
+                files: plan.sets_of(target).map(manifest::file).collect(),
+                sources: target.peer_sets.iter().map(|it| it.index()).collect(),
                 reconcile_minutes: reconcile_minutes(peers),
                 firewall: ports.remove(target.cluster.as_str()).unwrap_or_default(),
                 capacity: figures(load, capacity),

@@ -3,23 +3,22 @@
 use crate::capacity::{Bundle, FileLoad, Load, NodeLoad};
 use crate::fleet::Fleet;
 use crate::kilo::peer::translation::AllowedIp;
+use crate::manifest::PeerSetTexts;
 use crate::plan::{PeerSet, Plan, Target};
 
-/// Returns the load of every target of a plan, in order. The sizes of its sets of Peers as files
-/// are given.
+/// Returns the load of every target of a plan, in order. The texts of its sets of Peers are given.
 ///
 /// Ranges with several claims, which Kilo drops, are not considered: a plan has none.
-pub fn loads(fleet: &Fleet, plan: &Plan, bytes: &[usize]) -> Vec<Load> {
-    let bundles: Vec<Bundle> = plan.peer_sets.iter().map(bundle).collect();
+pub fn loads(fleet: &Fleet, plan: &Plan, texts: &PeerSetTexts) -> Vec<Load> {
+    let bundles = plan.peer_sets.map(bundle);
     let load = |target: &Target| {
-        let bundles = target.peer_sets.iter().filter_map(|&it| bundles.get(it));
-        let largest = target.peer_sets.iter().filter_map(|&it| bytes.get(it)).max();
+        let sets = || target.peer_sets.iter().copied();
         Load {
             nodes: nodes(fleet, target),
-            bundles: bundles.cloned().collect(),
+            bundles: sets().map(|it| bundles[it].clone()).collect(),
             files: Some(FileLoad {
                 entries: target.peer_sets.len() + 1,
-                largest: largest.copied().unwrap_or_default(),
+                largest: sets().map(|it| texts[it].len()).max().unwrap_or_default(),
             }),
         }
     };

@@ -62,9 +62,7 @@ fn with<T>(numbers: [usize; 3], look: impl FnOnce(&Fleet, &Plan, &[Load]) -> T) 
     let (meshes, snapshots) = clusters(numbers);
     let fleet = Fleet::new(&meshes, &snapshots).unwrap();
     let plan = plan(&fleet).unwrap();
-    let texts: Vec<Arc<str>> = plan.peer_sets.iter().map(manifest::text).collect();
-    let bytes: Vec<usize> = texts.iter().map(|it| it.len()).collect();
-    let loads = loads(&fleet, &plan, &bytes);
+    let loads = loads(&fleet, &plan, &manifest::texts(&plan));
     look(&fleet, &plan, &loads)
 }
 

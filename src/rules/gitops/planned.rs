@@ -8,8 +8,8 @@ use crate::config::Limits;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::Severity;
 use crate::kilo::peer::Peer;
-use crate::manifest::last_applied_bytes;
-use crate::plan::{PeerSet, Plan};
+use crate::manifest::{PeerSetTexts, last_applied_bytes};
+use crate::plan::{PeerSet, PeerSetId, Plan};
 use crate::rules::Finding;
 use crate::rules::plan::within;
 use crate::text::count;
@@ -27,10 +27,14 @@ const RANGE_BYTES: usize = 46;
 /// The largest size of the rest of a Peer as JSON.
 const PEER_BYTES: usize = 2_000;
 
-/// Returns findings about a plan. The sizes of its sets of Peers as files are given.
-pub(in crate::rules) fn planned(plan: &Plan, bytes: &[usize], limits: &Limits) -> Vec<Finding> {
+/// Returns findings about a plan. The texts of its sets of Peers are given.
+pub(in crate::rules) fn planned(
+    plan: &Plan,
+    texts: &PeerSetTexts,
+    limits: &Limits,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut targets_of: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let mut targets_of: BTreeMap<PeerSetId, Vec<String>> = BTreeMap::new();
     for target in &plan.targets {
         for &peer_set in &target.peer_sets {
             let name = target.cluster.to_string();
@@ -38,11 +42,9 @@ pub(in crate::rules) fn planned(plan: &Plan, bytes: &[usize], limits: &Limits) -
         }
     }
     for (peer_set, targets) in targets_of {
-        if let (Some(bytes), Some(peer_set)) = (bytes.get(peer_set), plan.peer_sets.get(peer_set)) {
-            findings.extend(large_file(peer_set, *bytes, limits, &targets));
-            findings
-                .extend(peer_set.peers.iter().filter_map(|it| large_peer(it, limits, &targets)));
-        }
+        let (peer_set, bytes) = (&plan.peer_sets[peer_set], texts[peer_set].len());
+        findings.extend(large_file(peer_set, bytes, limits, &targets));
+        findings.extend(peer_set.peers.iter().filter_map(|it| large_peer(it, limits, &targets)));
     }
     findings
 }

@@ -3,7 +3,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::config::Limits;
 use crate::config::capacity::{Quantity, Steps};
+use crate::id::Numbered;
 use crate::kilo::peer::Peer;
+use crate::manifest::PeerSetTexts;
 use crate::name::{ClusterName, MeshName, PeerName, PeerSetName};
 use crate::plan::{PeerSet, Target};
 use crate::testing::key;
@@ -25,29 +27,31 @@ fn plan(ranges: u32) -> Plan {
         endpoint: None,
         keepalive: None,
     };
+    let peer_sets = Numbered::new(vec![PeerSet {
+        name: PeerSetName::new(&mesh, &source),
+        mesh,
+        source,
+        peers: vec![peer],
+        shared: Vec::new(),
+    }]);
     let target = |name: &str| Target {
         cluster: name.parse().unwrap(),
-        peer_sets: vec![0],
+        peer_sets: peer_sets.ids().collect(),
         seen: BTreeSet::new(),
         without: BTreeSet::new(),
         absent: BTreeMap::new(),
         parted: BTreeSet::new(),
     };
-    Plan {
-        peer_sets: vec![PeerSet {
-            name: PeerSetName::new(&mesh, &source),
-            mesh,
-            source,
-            peers: vec![peer],
-            shared: Vec::new(),
-        }],
-        targets: vec![target("east"), target("west")],
-        ..Plan::default()
-    }
+    Plan { targets: vec![target("east"), target("west")], peer_sets, ..Plan::default() }
+}
+
+/// The text of a set of Peers, of this size.
+fn texts(bytes: usize) -> PeerSetTexts {
+    PeerSetTexts::new(vec!["x".repeat(bytes).into()])
 }
 
 fn report(plan: &Plan, bytes: usize, limits: &Limits) -> Vec<String> {
-    let findings = planned(plan, &[bytes], limits);
+    let findings = planned(plan, &texts(bytes), limits);
     let report =
         findings.iter().map(|it| format!("{} {}: {}", it.severity, it.rule.name(), it.message));
     report.collect()
@@ -59,7 +63,8 @@ fn files_are_held_against_their_limit_and_github_s() {
     let mebibyte = 1 << 20;
     assert_eq!(report(&plan(1), mebibyte, &limits), [""; 0]);
     insta::assert_snapshot!(report(&plan(1), mebibyte + 1, &limits).join("\n"), @"warning large-file: m--north.yaml would have 1048577 bytes, more than 1048576 (targets east, west)");
-    let severity = |bytes: usize, limits: &Limits| planned(&plan(1), &[bytes], limits)[0].severity;
+    let severity =
+        |bytes: usize, limits: &Limits| planned(&plan(1), &texts(bytes), limits)[0].severity;
     assert_eq!(severity(100 * mebibyte, &limits), Severity::Warning);
     assert_eq!(severity(100 * mebibyte + 1, &limits), Severity::Error);
     let steps = Steps { warning: Some(200 << 20), ..Steps::default() };
@@ -75,7 +80,7 @@ fn peers_are_held_against_their_limit_and_etcd_s() {
     let is_fine = |ranges: &u32| report(&plan(*ranges), 0, &limits).is_empty();
     assert!(is_fine(&15_955) && !is_fine(&15_956));
     insta::assert_snapshot!(report(&plan(20_000), 0, &limits).join("\n"), @"warning large-peer: m--north--n1 would have 329187 bytes in the annotation of `kubectl apply`, more than 262144, with 20000 ranges (targets east, west)");
-    let severity = |ranges: u32| planned(&plan(ranges), &[0], &limits)[0].severity;
+    let severity = |ranges: u32| planned(&plan(ranges), &texts(0), &limits)[0].severity;
     // `tests/cluster` stores the one and not many more.
     assert_eq!(severity(92_588), Severity::Warning);
     assert_eq!(severity(92_589), Severity::Error);

@@ -53,7 +53,8 @@ fn what_a_cluster_that_leaves_takes_along_is_no_loss() {
     let of_west = file("east/m--west.yaml", &["a A 10.1.0.0/24"]);
     assert_eq!(losses(&plan, std::slice::from_ref(&of_west), &same()), [""; 0]);
     // Everything else needs a word of its own.
-    let text = crate::manifest::text(&super::tests::plan(&["a A 10.1.0.0/24"]).peer_sets[0]);
+    let text =
+        crate::manifest::text(super::tests::plan(&["a A 10.1.0.0/24"]).peer_sets.first().unwrap());
     let of_north = read("east/m--north.yaml", &text.replace("west", "north"));
     assert_eq!(losses(&plan, &[of_north, of_west], &same()), ["east loses 1 of north"]);
 }

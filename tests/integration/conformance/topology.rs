@@ -348,12 +348,8 @@ fn given(scenario: &Scenario) -> Given {
     let plan = plan::plan(&fleet).unwrap();
     let target: ClusterName = "target".parse().unwrap();
     let target = plan.targets.iter().find(|it| it.cluster == target).unwrap();
-    let peers: BTreeMap<String, &Peer> = target
-        .peer_sets
-        .iter()
-        .flat_map(|peer_set| &plan.peer_sets[*peer_set].peers)
-        .map(|it| (it.name.to_string(), it))
-        .collect();
+    let peers: BTreeMap<String, &Peer> =
+        plan.sets_of(target).flat_map(|it| &it.peers).map(|it| (it.name.to_string(), it)).collect();
     let source: ClusterName = "source".parse().unwrap();
     let membership = &fleet.memberships(&source).next().unwrap().membership;
     let by_node = scenario.nodes.iter().filter_map(|node| {

@@ -49,8 +49,7 @@ pub(crate) fn run(
     let Some((fleet, plan)) = &checked.planned else {
         return Err(inputs.refusal(checked.findings));
     };
-    let bytes: Vec<usize> = manifest::texts(plan).iter().map(|it| it.len()).collect();
-    let facts = facts(fleet, plan, &bytes, &inputs.settings);
+    let facts = facts(fleet, plan, &manifest::texts(plan), &inputs.settings);
     let subject = match &args.target {
         None => ResultSubject::Repository,
         Some(name) if facts.targets().any(|it| it == name) => ResultSubject::Target(name.clone()),

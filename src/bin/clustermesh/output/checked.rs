@@ -52,7 +52,7 @@ impl fmt::Display for CheckedCounts {
 
 /// Returns how many Peers a target has.
 pub(super) fn peers(plan: &Plan, target: &Target) -> usize {
-    target.peer_sets.iter().filter_map(|&it| plan.peer_sets.get(it)).map(|it| it.peers.len()).sum()
+    plan.sets_of(target).map(|it| it.peers.len()).sum()
 }
 
 /// Returns the line for a run without findings.

@@ -257,10 +257,10 @@ fn peer_ranges<'f>(
 ) -> Prefixes<&'f Member<'f>> {
     let sources: BTreeMap<&ClusterName, &Member> =
         fleet.sources(cluster).map(|it| (&it.member.entry.name, it.member)).collect();
-    let target = plan.and_then(|it| it.targets.iter().find(|it| it.cluster == *cluster));
-    let given = target.into_iter().flat_map(|it| &it.peer_sets);
-    given
-        .filter_map(|it| plan?.peer_sets.get(*it))
+    let targets = plan.into_iter().flat_map(|plan| plan.targets.iter().map(move |it| (plan, it)));
+    targets
+        .filter(|(_, it)| it.cluster == *cluster)
+        .flat_map(|(plan, it)| plan.sets_of(it))
         .filter_map(|it| Some((*sources.get(&it.source)?, &it.peers)))
         .flat_map(|(source, peers)| {
             let ranges = peers.iter().flat_map(|it| &it.allowed_ips);
