@@ -268,8 +268,8 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
     let fleets = before.fleet.zip(after.fleet);
     let causes = fleets.map(|(before, after)| {
         let fleets = Versions::new(before, after);
-        let carriers = changes.targets.iter().flat_map(|it| &it.carriers);
-        let moves: BTreeSet<&CarrierMove> = carriers.collect();
+        let moves: BTreeSet<&CarrierMove> =
+            changes.targets.iter().flat_map(|it| &it.carriers).collect();
         let mut causes = counterparts.causes(versions);
         causes.extend(settings::causes(versions, fleets, &counterparts));
         causes.extend(nodes::causes(fleets, &counterparts));

@@ -191,8 +191,7 @@ impl CauseIndex {
                 }
             }
         }
-        let counted = counts.into_iter().enumerate();
-        counted.filter(|it| it.1 != PeerCounts::default()).collect()
+        counts.into_iter().enumerate().filter(|it| it.1 != PeerCounts::default()).collect()
     }
 
     /// Collects the causes that may explain a change of a target's Peer, except those that are counted
@@ -243,8 +242,7 @@ impl Likeness {
         };
         let ranges = has_only(is_range).then_some(Self::Ranges);
         let spelling = has_only(|it| *it == Difference::Spelling).then_some(Self::Spelling);
-        let alike = ranges.into_iter().chain(spelling);
-        alike.filter_map(move |it| Some((holder?.cluster.clone(), it)))
+        ranges.into_iter().chain(spelling).filter_map(move |it| Some((holder?.cluster.clone(), it)))
     }
 }
 
@@ -259,8 +257,7 @@ fn is_range(difference: &Difference) -> bool {
 /// Returns whether a cause is about the source or the target of a Peer, or about whole meshes.
 fn is_about(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
     let source = change.peer.holder.as_ref().map(|it| &it.cluster);
-    let cluster = cause.cluster();
-    cluster.is_none_or(|it| it == target || Some(it) == source)
+    cause.cluster().is_none_or(|it| it == target || Some(it) == source)
 }
 
 fn is_endpoint(it: &Difference) -> bool {

@@ -76,8 +76,7 @@ impl Blocks {
     /// Returns the places of the blocks that are meant.
     pub(crate) fn of(&self, mut are_meant: impl FnMut(&AddressBlock) -> bool) -> FixedBitSet {
         let mut places = self.none();
-        let meant = self.all.iter().enumerate().filter(|it| are_meant(it.1));
-        places.extend(meant.map(|it| it.0));
+        places.extend(self.all.iter().enumerate().filter(|it| are_meant(it.1)).map(|it| it.0));
         places
     }
 
@@ -133,8 +132,7 @@ impl PlaceMap {
             sets.map(|blocks| blocks.iter().any(|it| reached.contains(*it))).collect();
         let is_reached = |block: usize| {
             let set = self.successors.of_block.get(&block);
-            let place = self.at(block).place;
-            place.is_some_and(|it| reached.contains(it))
+            self.at(block).place.is_some_and(|it| reached.contains(it))
                 || set.and_then(|it| sets.get(*it)) == Some(&true)
         };
         row.ones().filter(|it| self.is_replaced(*it) && !is_reached(*it)).collect()

@@ -117,8 +117,7 @@ fn carrier(site: &Site, address: IpAddr) -> Option<([u8; 32], PeerId, Cidr)> {
 
 /// Returns whether a node has an address.
 fn is_of_node(fabric: &Fabric, site: SiteId, address: IpAddr) -> bool {
-    let owner = fabric.site(site).owner(address);
-    owner.is_some_and(|it| it.node().is_some())
+    fabric.site(site).owner(address).is_some_and(|it| it.node().is_some())
 }
 
 fn is_shared(site: &Site, range: Cidr) -> bool {

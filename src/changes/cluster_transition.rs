@@ -162,8 +162,7 @@ impl<'p, 's> StagedClusters<'p, 's> {
         let stages = transitions.0.map_ids(stage);
         let files = transitions.0.map_ids(|it| {
             let transition = &transitions.0[it];
-            let table = transition.table(stages[it])?;
-            Some(table.files(transition.peers.after.files))
+            Some(transition.table(stages[it])?.files(transition.peers.after.files))
         });
         Self { transitions, stages, files }
     }
@@ -241,8 +240,7 @@ impl AffectedPairs {
 
 /// Returns whether the Peers of a cluster can change what becomes of packets that are not theirs.
 fn is_disturbed(transition: &ClusterTransition) -> bool {
-    let ends = [&transition.peers.now, &transition.peers.after];
-    ends.iter().any(|site| {
+    [&transition.peers.now, &transition.peers.after].iter().any(|site| {
         !site.is_undisturbed()
             || site.has_own_keys()
             || !site.model.contests.is_empty()

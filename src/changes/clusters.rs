@@ -49,8 +49,7 @@ impl Counterparts {
         };
         if by_keys_first {
             found.add_namesakes(fabrics, |from, to| {
-                let mut keys = node_keys(new.site(to));
-                keys.any(|key| old.holding_sites(&key).any(|it| it == from))
+                node_keys(new.site(to)).any(|key| old.holding_sites(&key).any(|it| it == from))
             });
         } else {
             found.add_namesakes(fabrics, |_, _| true);
@@ -62,10 +61,8 @@ impl Counterparts {
         left.sort_by_key(is_named);
         let left = left.into_iter();
         let left = left.map(|it| (it, node_keys(old.site(it)).collect()));
-        let holders = |key: &[u8; 32]| {
-            let sites = new.holding_sites(key);
-            sites.filter(|it| joined.contains(it)).collect()
-        };
+        let holders =
+            |key: &[u8; 32]| new.holding_sites(key).filter(|it| joined.contains(it)).collect();
         for (from, to) in renamed(left, holders) {
             found.add(from, to);
         }
@@ -157,8 +154,7 @@ fn without_counterpart(sites: &Sites<Option<SiteId>>) -> impl Iterator<Item = Si
 }
 
 fn node_keys(site: &Site) -> impl Iterator<Item = [u8; 32]> {
-    let nodes = site.model.topology.nodes.iter();
-    nodes.filter_map(|it| it.kilo.key)
+    site.model.topology.nodes.iter().filter_map(|it| it.kilo.key)
 }
 
 /// A public key.
@@ -214,6 +210,5 @@ pub fn renamed_clusters(
         }
     }
     let holders = |key: &Key| holders.get(key).cloned().unwrap_or_default();
-    let found = renamed(keys, holders).into_iter();
-    found.map(|(was, is)| (was.clone(), is.clone())).collect()
+    renamed(keys, holders).into_iter().map(|(was, is)| (was.clone(), is.clone())).collect()
 }

@@ -46,8 +46,7 @@ pub(super) fn rewrites(peer: &ChangedPeer) -> bool {
 
 /// Returns whether a segment has a tunnel to another one of its cluster.
 fn has_others(segment: SegmentId, model: &Model) -> bool {
-    let mut others = model.topology.segments.ids();
-    others.any(|it| !model.topology.are_one(segment, it))
+    model.topology.segments.ids().any(|it| !model.topology.are_one(segment, it))
 }
 
 /// Leaders of a target that may forget the addresses of nodes behind NAT. Any of these and any of those are a pair.

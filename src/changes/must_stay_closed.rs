@@ -63,10 +63,10 @@ impl Prover<'_, '_, '_, '_> {
         let mut unproven = BTreeSet::new();
         for (place, proved) in pairs.iter_mut().enumerate().filter(|it| is_watched(it.1)) {
             proved.seen = Some(self.seen(proved, &reaches));
-            let mixed = self.mixed(proved.pair);
-            let leaving = mixed.filter(|stages| {
-                let reach = reaches.get(stages.sender);
-                reach.is_none_or(|it| !it.is_kept(proved.pair.from, proved.pair.to))
+            let leaving = self.mixed(proved.pair).filter(|stages| {
+                reaches
+                    .get(stages.sender)
+                    .is_none_or(|it| !it.is_kept(proved.pair.from, proved.pair.to))
             });
             for (followed, stages) in leaving.enumerate() {
                 if followed == MOST_OF_PAIR {
@@ -126,12 +126,11 @@ pub struct NewPaths<'c> {
 impl Changes {
     /// Returns the watched paths that the change opens, or may open.
     pub fn new_paths<'c>(&'c self, watched: &'c [WatchedPaths]) -> Vec<NewPaths<'c>> {
-        let opening = self.paths.iter().filter(|it| !it.opened.is_empty());
-        let new = opening.map(|path| {
+        let new = self.paths.iter().filter(|it| !it.opened.is_empty()).map(|path| {
             let watched = watched.iter().filter(|it| it.has(&path.from, &path.to));
-            let ends = [(&path.from, &path.to), (&path.to, &path.from)];
-            let causes =
-                ends.into_iter().flat_map(|(target, source)| self.causes_of(target, source));
+            let causes = [(&path.from, &path.to), (&path.to, &path.from)]
+                .into_iter()
+                .flat_map(|(target, source)| self.causes_of(target, source));
             NewPaths { watched: watched.collect(), path, causes: causes.collect() }
         });
         new.collect()
@@ -139,13 +138,12 @@ impl Changes {
 
     /// Returns the causes of the changed Peers of a source in a target.
     fn causes_of(&self, target: &ClusterName, source: &ClusterName) -> impl Iterator<Item = usize> {
-        let targets = self.targets.iter().filter(move |it: &&TargetChange| it.cluster == *target);
-        let peers = targets.flat_map(|it| &it.peers);
-        let peers = peers.filter(move |it| {
-            let holder = it.peer.holder.as_ref();
-            holder.is_some_and(|it| it.cluster == *source)
-        });
-        peers.flat_map(|it| it.causes.listed().iter().copied())
+        self.targets
+            .iter()
+            .filter(move |it: &&TargetChange| it.cluster == *target)
+            .flat_map(|it| &it.peers)
+            .filter(move |it| it.peer.holder.as_ref().is_some_and(|it| it.cluster == *source))
+            .flat_map(|it| it.causes.listed().iter().copied())
     }
 }
 
@@ -158,7 +156,6 @@ impl NewPaths<'_> {
             _ => None,
         });
         let settings: Vec<&ChangedSetting> = settings.collect();
-        let mut placed = settings.iter().filter(|it| it.after.is_some());
-        placed.next().or(settings.first()).copied()
+        settings.iter().find(|it| it.after.is_some()).or(settings.first()).copied()
     }
 }

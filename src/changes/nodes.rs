@@ -16,8 +16,7 @@ use crate::wireguard::Endpoint;
 
 /// Finds the causes in the nodes of every cluster that is in both versions.
 pub(super) fn causes(fleets: Versions<&Fleet>, counterparts: &Counterparts) -> Vec<Cause> {
-    let members = counterparts.members(fleets);
-    members.flat_map(|it| of_cluster(it.before, it.after)).collect()
+    counterparts.members(fleets).flat_map(|it| of_cluster(it.before, it.after)).collect()
 }
 
 fn of_cluster(old: &Member, new: &Member) -> Vec<Cause> {
@@ -110,9 +109,7 @@ fn comes(node: &str, old: &Member) -> Option<NodeChange> {
 
 /// Returns why a node is excluded.
 fn reason(node: &str, member: &Member) -> Option<ExcludedReason> {
-    let mut excluded = member.membership.excluded.iter();
-    let excluded = excluded.find(|it| it.node == node)?;
-    Some(excluded.reason.clone())
+    Some(member.membership.excluded.iter().find(|it| it.node == node)?.reason.clone())
 }
 
 /// Finds what a node that takes part in both versions reports differently.
@@ -150,8 +147,7 @@ fn stays(was: &ClusterNode, is: &ClusterNode, is_external: bool) -> Vec<NodeChan
 /// Returns the addresses of a node: on its network, and in Kilo's subnet.
 fn addresses(kilo: &KiloNode) -> Vec<Cidr> {
     let wireguard = kilo.wireguard_ip().map(|it| it.address);
-    let addresses = kilo.internal_address().into_iter().chain(wireguard);
-    addresses.map(Cidr::host).collect()
+    kilo.internal_address().into_iter().chain(wireguard).map(Cidr::host).collect()
 }
 
 /// Finds the locations with another leader. A node that is a segment of its own always leads it.

@@ -76,8 +76,7 @@ impl PathSet {
     }
 
     fn receivers(&self, row: RowNumber) -> &FixedBitSet {
-        let row = row.checked_sub(1).and_then(|it| self.rows.get(it));
-        row.unwrap_or(&NOBODY)
+        row.checked_sub(1).and_then(|it| self.rows.get(it)).unwrap_or(&NOBODY)
     }
 
     /// Returns the number of a row, which is new if none of the last ones is equal.
@@ -196,8 +195,8 @@ impl PathSet {
                 kinds.push(of);
             }
             let meant = known.get_or((*own, number), || {
-                let own = self.receivers(*own);
-                let meant = own.ones().filter(|it| are_meant(of, kind(receivers, *it)));
+                let meant =
+                    self.receivers(*own).ones().filter(|it| are_meant(of, kind(receivers, *it)));
                 paths.number(meant.collect())
             });
             paths.set(sender, meant);

@@ -167,8 +167,7 @@ impl ChangedPeer {
 
     /// Returns whether it stays, and loses ranges.
     pub(super) fn loses_ranges(&self) -> bool {
-        let mut differences = self.differences().iter();
-        differences.any(|it| matches!(it, Difference::RangesLost(_)))
+        self.differences().iter().any(|it| matches!(it, Difference::RangesLost(_)))
     }
 
     /// Returns whether it gains a range that shares addresses with one that it loses.
@@ -257,8 +256,7 @@ impl<'s> PeerDifferences<'s> {
             found.pairs =
                 changed.map(|((it, _), _)| Pair::Changed { before: it, after: it }).collect();
         } else {
-            let all = compare(old, new);
-            found.pairs = all.filter(|it| !matches!(it, Pair::Same(_))).collect();
+            found.pairs = compare(old, new).filter(|it| !matches!(it, Pair::Same(_))).collect();
         }
         found
     }
@@ -315,8 +313,7 @@ impl<'s> PeerDifferences<'s> {
             Pair::Changed { before, after } => [Some(before), Some(after)],
             Pair::Added(peer) | Pair::Removed(peer) => [Some(peer), None],
         });
-        let applied = peers.flatten().map(|it| it.applied);
-        applied.filter_map(|it| it.spec.as_ref().ok())
+        peers.flatten().map(|it| it.applied).filter_map(|it| it.spec.as_ref().ok())
     }
 }
 

@@ -162,11 +162,11 @@ impl Prover<'_, '_, '_, '_> {
             MixedRound { open: OpenPairs::of(pairs.iter()), reaches: self.ends, is_between: false };
         let mut unproven = self.follow(pairs, &of_versions, &mut budget);
         let open = OpenPairs::find(pairs, |it| {
-            let mut states = self.mixed(it.pair);
-            states.any(|it| NEW < it.most()) && !it.rest(Interruption::Stuck).is_empty()
+            self.mixed(it.pair).any(|it| NEW < it.most())
+                && !it.rest(Interruption::Stuck).is_empty()
         });
-        let sites = open.0.iter().flat_map(|it| it.both());
-        let most = sites.map(|it| self.transitions.0[it].stages()).max();
+        let most =
+            open.0.iter().flat_map(|it| it.both()).map(|it| self.transitions.0[it].stages()).max();
         let staged = (OLD..most.unwrap_or(OLD)).map(|it| open.staged(self.transitions, |_| it));
         let staged: Vec<StagedClusters> = staged.collect();
         let [_, with_new] = self.ends;
@@ -297,8 +297,9 @@ impl<'r, 'f, 'a> MixedRound<'r, 'f, 'a> {
 
     /// Returns whether no other state decides of all these paths.
     fn is_open(&self, pair: SitePair, stages: StagePair, paths: &PathSet) -> bool {
-        let seen = self.seen(stages).filter(|_| !paths.is_empty());
-        seen.is_some_and(|it| !it.open(pair, paths).is_empty())
+        self.seen(stages)
+            .filter(|_| !paths.is_empty())
+            .is_some_and(|it| !it.open(pair, paths).is_empty())
     }
 }
 

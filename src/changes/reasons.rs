@@ -52,8 +52,7 @@ impl TargetChange {
         reasons.extend(
             (!self.pausing.is_empty()).then_some(Reason::Pause { nodes: self.pausing.len() }),
         );
-        let forgotten = self.forgotten.iter().cloned();
-        reasons.extend(forgotten.map(Reason::AddressesForgotten));
+        reasons.extend(self.forgotten.iter().cloned().map(Reason::AddressesForgotten));
         reasons.extend(is_unproven.then_some(Reason::UnprovenPaths));
         reasons.extend(self.of_peers());
         if let Some(load) = &self.load {
@@ -94,8 +93,7 @@ impl TargetChange {
     /// Finds the reasons in the Peers themselves.
     fn of_peers(&self) -> Vec<Reason> {
         let count = |is_meant: &dyn Fn(&ChangedPeer) -> bool| {
-            let peers = self.peers.iter().map(|it| &*it.peer);
-            peers.filter(|it| is_meant(it)).count()
+            self.peers.iter().map(|it| &*it.peer).filter(|it| is_meant(it)).count()
         };
         let with = |is_meant: fn(&Difference) -> bool| {
             count(&|peer| peer.differences().iter().any(is_meant))

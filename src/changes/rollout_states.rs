@@ -59,8 +59,7 @@ impl<'a> Object<'a> {
     }
 
     pub(super) fn name(&self) -> &'a str {
-        let either = self.new.or(self.old);
-        either.map_or("", |it| it.name.as_str())
+        self.new.or(self.old).map_or("", |it| it.name.as_str())
     }
 
     /// Returns its content in a version.
@@ -70,8 +69,7 @@ impl<'a> Object<'a> {
 
     /// Returns its key in a version. A Peer that no agent accepts has none.
     pub(super) fn key(&self, is_new: bool) -> Option<[u8; 32]> {
-        let content = self.content(is_new)?;
-        Some(content.spec.as_ref().ok()?.key)
+        Some(self.content(is_new)?.spec.as_ref().ok()?.key)
     }
 }
 
@@ -180,9 +178,8 @@ impl Rollout {
         let events = self.events();
         let mut found = BTreeSet::new();
         let mut seen: BTreeSet<(BTreeSet<Event>, Memory)> = BTreeSet::new();
-        let starts = self.starts().into_iter();
         let mut open: Vec<(BTreeSet<Event>, Memory)> =
-            starts.map(|it| (BTreeSet::new(), it)).collect();
+            self.starts().into_iter().map(|it| (BTreeSet::new(), it)).collect();
         while let Some((done, memory)) = open.pop() {
             if !seen.insert((done.clone(), memory.clone())) {
                 continue;
@@ -329,8 +326,8 @@ impl KeyMove {
         let is_mixed_lost = by_order.get(&StepOrder::Mixed).is_some_and(|it| !it.is_empty());
         let needs_background = is_mixed_lost && lost(StepOrder::DeletesFirst).is_empty();
         let of_orders = |is_meant: &dyn Fn(StepOrder) -> bool| {
-            let meant = by_order.iter().filter(|it| is_meant(*it.0));
-            let lost: BTreeSet<usize> = meant.flat_map(|it| it.1).copied().collect();
+            let lost: BTreeSet<usize> =
+                by_order.iter().filter(|it| is_meant(*it.0)).flat_map(|it| it.1).copied().collect();
             names(objects, lost)
         };
         Some(Self {
@@ -344,8 +341,7 @@ impl KeyMove {
 }
 
 fn names(objects: &[Object], places: impl IntoIterator<Item = usize>) -> Vec<String> {
-    let objects = places.into_iter().filter_map(|it| objects.get(it));
-    objects.map(|it| it.name().to_owned()).collect()
+    places.into_iter().filter_map(|it| objects.get(it)).map(|it| it.name().to_owned()).collect()
 }
 
 fn kind(objects: &[Object]) -> Option<KeyMoveKind> {
@@ -376,8 +372,7 @@ fn kind(objects: &[Object]) -> Option<KeyMoveKind> {
         return Some(KeyMoveKind::Shared);
     }
     let name = |places: &Vec<usize>| {
-        let place = places.first().and_then(|it| objects.get(*it));
-        place.map(|it| it.name().to_owned())
+        places.first().and_then(|it| objects.get(*it)).map(|it| it.name().to_owned())
     };
     Some(match &*moves {
         [(from, to)] => {

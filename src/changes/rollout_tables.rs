@@ -117,8 +117,9 @@ impl<'s> RolloutTables<'s> {
     }
 
     fn give_up<'p>(&mut self, objects: &[Object], set: impl IntoIterator<Item = &'p usize>) {
-        let names = set.into_iter().filter_map(|it| objects.get(*it));
-        self.unproven.extend(names.map(|it| it.name().to_owned()));
+        self.unproven.extend(
+            set.into_iter().filter_map(|it| objects.get(*it)).map(|it| it.name().to_owned()),
+        );
     }
 }
 
@@ -195,15 +196,14 @@ impl Groups {
 
     /// Returns whether an object shares its key and its segment with no other.
     fn is_alone(&self, object: usize) -> bool {
-        let group = self.of.get(object).and_then(|it| self.members.get(it));
-        group.is_some_and(|it| it.len() == 1)
+        self.of.get(object).and_then(|it| self.members.get(it)).is_some_and(|it| it.len() == 1)
     }
 
     /// Returns the objects that have to be tried together: each group of several, and the groups that
     /// meet at addresses of a cluster.
     fn sets(&self, objects: &[Object], followed: &FollowedAddresses) -> BTreeSet<BTreeSet<usize>> {
-        let several = self.members.values().filter(|it| 1 < it.len());
-        let mut sets: BTreeSet<BTreeSet<usize>> = several.cloned().collect();
+        let mut sets: BTreeSet<BTreeSet<usize>> =
+            self.members.values().filter(|it| 1 < it.len()).cloned().collect();
         for meeting in meetings(objects, followed, |it| self.is_alone(it)) {
             let groups = meeting.iter().filter_map(|it| self.of.get(*it));
             let members = groups.filter_map(|it| self.members.get(it));
@@ -256,8 +256,8 @@ fn has_always(objects: &[Object], place: usize, range: Cidr) -> bool {
         return false;
     };
     let key = object.key(false);
-    let versions = [object.old, object.new].into_iter();
-    let mut specs = versions.map(|it| it.and_then(|it| it.spec.as_ref().ok()));
+    let mut specs =
+        [object.old, object.new].into_iter().map(|it| it.and_then(|it| it.spec.as_ref().ok()));
     key.is_some()
         && specs.all(|it| {
             it.is_some_and(|it| {
@@ -361,8 +361,7 @@ fn without(file: &AppliedFile, absent: &BTreeSet<&str>) -> AppliedFile {
     if !file.content.peers.iter().any(is_absent) {
         return file.clone();
     }
-    let peers = file.content.peers.iter();
-    let present = peers.filter(|it| !is_absent(it)).cloned();
+    let present = file.content.peers.iter().filter(|it| !is_absent(it)).cloned();
     AppliedFile::of_peers(&file.source, present.collect())
 }
 
@@ -389,8 +388,7 @@ fn are_independent(peers: &PeerDifferences, target: SiteId, fabric: &Fabric) -> 
         match fabric.holding(target, after) {
             Holding::Nobody => {}
             Holding::One(at) => {
-                let segment = fabric.site(at.site).segment(at.node);
-                segments.extend(segment.map(|it| (at.site, it)));
+                segments.extend(fabric.site(at.site).segment(at.node).map(|it| (at.site, it)));
             }
             Holding::Many => return false,
         }

@@ -86,8 +86,7 @@ fn of_policies(old: &Mesh, new: &Mesh) -> Option<ChangedSetting> {
     };
     let (had, has) = (refused(old), refused(new));
     let only = |all: &BTreeMap<String, Place>, others: &BTreeMap<String, Place>| {
-        let mut only = all.iter().filter(|it| !others.contains_key(it.0));
-        only.next().map(|it| it.1.clone())
+        all.iter().find(|it| !others.contains_key(it.0)).map(|it| it.1.clone())
     };
     let [before, after] = [&had, &has].map(|it| it.keys().cloned().collect::<Vec<_>>());
     Some(ChangedSetting {
@@ -244,8 +243,7 @@ fn listed<T: ToString>(before: Option<T>, after: Option<T>) -> ChangedValue {
 /// Returns the items of two lists that only one of them has, if the lists differ.
 fn of_items(before: &[String], after: &[String]) -> Option<ChangedValue> {
     let without = |all: &[String], others: &[String]| -> Vec<String> {
-        let rest = all.iter().filter(|it| !others.contains(it));
-        rest.cloned().collect()
+        all.iter().filter(|it| !others.contains(it)).cloned().collect()
     };
     (before != after).then(|| ChangedValue::Listed {
         before: without(before, after),
@@ -354,8 +352,7 @@ fn form(entry: &Entry) -> &'static str {
 fn ranges(field: &'static str, lists: Versions<&[Range]>) -> Option<ChangedSetting> {
     let only = |all: &[Range], others: &[Range]| -> Vec<Range> {
         let others: BTreeSet<Cidr> = others.iter().map(|it| it.cidr).collect();
-        let only = all.iter().filter(|it| !others.contains(&it.cidr));
-        only.cloned().collect()
+        all.iter().filter(|it| !others.contains(&it.cidr)).cloned().collect()
     };
     let lost = only(lists.before, lists.after);
     let gained = only(lists.after, lists.before);

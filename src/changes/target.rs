@@ -63,8 +63,7 @@ pub struct TargetChange {
 impl TargetChange {
     /// Returns the grade: that of the worst reason.
     pub fn grade(&self) -> Grade {
-        let grades = self.reasons.iter().map(Reason::grade);
-        grades.max().unwrap_or(Grade::None)
+        self.reasons.iter().map(Reason::grade).max().unwrap_or(Grade::None)
     }
 
     /// Returns the grade that it has once every node of it sends keepalives, so that nothing pauses.
@@ -206,10 +205,9 @@ impl TargetChange {
         let none = Peers::default();
         let had = old.map_or(&none, |it| &*it.model.peers);
         let has = new.map_or(&none, |it| &*it.model.peers);
-        let changes = differences.filter_map(|it| {
-            PeerChange::find(it.among(had, has), fabrics, counterparts, described)
-        });
-        let mut peers: Vec<PeerChange> = changes.collect();
+        let mut peers: Vec<PeerChange> = differences
+            .filter_map(|it| PeerChange::find(it.among(had, has), fabrics, counterparts, described))
+            .collect();
         if peers.is_empty() {
             return None;
         }
@@ -364,12 +362,11 @@ impl LoadChange {
     /// Returns the quantities that pass a warning, or a more severe limit, by the change.
     pub fn passed(&self) -> impl Iterator<Item = Quantity> {
         let before = |quantity: Quantity| {
-            let mut before = self.before.iter().filter(move |it| it.quantity == quantity);
-            before.next().and_then(|it| it.grade)
+            self.before.iter().find(move |it| it.quantity == quantity).and_then(|it| it.grade)
         };
-        let passed = self.after.iter().filter(move |it| {
-            Some(Severity::Warning) <= it.grade && before(it.quantity) < it.grade
-        });
-        passed.map(|it| it.quantity)
+        self.after
+            .iter()
+            .filter(move |it| Some(Severity::Warning) <= it.grade && before(it.quantity) < it.grade)
+            .map(|it| it.quantity)
     }
 }
