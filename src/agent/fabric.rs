@@ -178,8 +178,9 @@ impl<'a> Fabric<'a> {
         let other = other.filter(|it| it.index.keys == keys);
         let index = FabricIndex {
             holdings: sites.map(|site| {
-                let known = other.and_then(|it| it.holdings_of_keys(site));
-                known.unwrap_or_else(|| Arc::new(holdings(site, &keys)))
+                other
+                    .and_then(|it| it.holdings_of_keys(site))
+                    .unwrap_or_else(|| Arc::new(holdings(site, &keys)))
             }),
             secrets: MutualSecrets::collect(&sites, &contents, &keys),
             keys,
@@ -304,17 +305,14 @@ impl<'a> Fabric<'a> {
 
     /// Returns every different text of manifests.
     pub fn contents(&self) -> impl Iterator<Item = &'a Arc<Content>> {
-        let contents = self.contents.get_or_init(|| contents(&self.sites));
-        contents.iter().copied()
+        self.contents.get_or_init(|| contents(&self.sites)).iter().copied()
     }
 
     /// Returns the clusters that are dialled at addresses of a range; none if no node has the key.
     pub fn dialled(&self, range: Cidr) -> impl Iterator<Item = Option<SiteId>> {
         let dialled = &self.index.dialled;
         let start = dialled.partition_point(|it| it.0 < range.first());
-        let behind = dialled.iter().skip(start);
-        let inside = behind.take_while(move |it| it.0 <= range.last());
-        inside.map(|it| it.1)
+        dialled.iter().skip(start).take_while(move |it| it.0 <= range.last()).map(|it| it.1)
     }
 
     /// Returns who has the key of a Peer of a cluster.
@@ -332,8 +330,7 @@ impl<'a> Fabric<'a> {
 
     /// Returns the preshared key of a Peer of a cluster as a number.
     pub fn secret(&self, site: &Site, peer: PeerId) -> Secret {
-        let share = site.model.share(peer);
-        let key = share.and_then(|it| it.translation.preshared_key);
+        let key = site.model.share(peer).and_then(|it| it.translation.preshared_key);
         self.index.secrets.secret(key)
     }
 
@@ -388,9 +385,10 @@ impl<'a> Fabric<'a> {
 
     /// Returns the nodes that have an address, in any cluster, where a mesh knows it by that.
     pub fn owners(&self, address: IpAddr) -> Vec<(SiteId, Owner)> {
-        let sites = self.sites.numbered();
-        let owners = sites.filter_map(|(number, site)| Some((number, site.owner(address)?)));
-        owners.collect()
+        self.sites
+            .numbered()
+            .filter_map(|(number, site)| Some((number, site.owner(address)?)))
+            .collect()
     }
 }
 

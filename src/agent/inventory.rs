@@ -118,9 +118,8 @@ impl Inventory {
     ) -> Self {
         let has = AppliedPeers::decided(live, &[]);
         let shall = AppliedPeers::decided(rendered, &[]);
-        let of_rendered = shall.all.iter().map(|it| it.applied);
         let rendered_fields: BTreeMap<&str, OptionalFields> =
-            of_rendered.map(|it| (it.name.as_str(), it.fields)).collect();
+            shall.all.iter().map(|it| it.applied).map(|it| (it.name.as_str(), it.fields)).collect();
         let site = fabric.sites.position(|it| it.cluster == cluster);
         let mut inventory = Self::default();
         let name = |peer: &ClusterPeer| peer.applied.name.clone();
@@ -234,10 +233,10 @@ fn taken(ranges: &[Cidr], fabric: &Fabric) -> Vec<Taken> {
             let within = site.owned().within(span).map(|slot| site.owned().at(slot).0);
             around.into_iter().chain(within)
         });
-        let taken = widest(common)
+        widest(common)
             .into_iter()
-            .map(|range| Taken { cluster: site.cluster.to_string(), range });
-        taken.collect::<Vec<_>>()
+            .map(|range| Taken { cluster: site.cluster.to_string(), range })
+            .collect::<Vec<_>>()
     };
     fabric.sites.iter().flat_map(|it| of_site(it)).collect()
 }

@@ -24,8 +24,7 @@ impl KiloTopology {
     pub fn outranked_location_ranges(&self) -> Vec<Outranked> {
         let later = Later::new(&self.segments);
         let ranges = self.segments.numbered().flat_map(|(segment, it)| {
-            let ranges = it.location_ranges.iter();
-            ranges.map(move |range| (segment, range.interface.network))
+            it.location_ranges.iter().map(move |range| (segment, range.interface.network))
         });
         ranges
             .filter_map(|(segment, range)| {
@@ -46,16 +45,16 @@ impl KiloTopology {
         for (id, segment) in self.segments.numbered() {
             let of_nodes = segment.allowed_ips.iter().map(|it| (it.interface.network, None));
             allowed.extend(of_nodes);
-            let own = segment.wireguard_ip.computed();
-            allowed.extend(own.map(|address| (Cidr::host(address), Some(id))));
+            allowed.extend(
+                segment.wireguard_ip.computed().map(|address| (Cidr::host(address), Some(id))),
+            );
         }
         let allowed = Prefixes::new(allowed);
         for (id, segment) in self.segments.numbered_mut() {
             segment.location_ranges.retain(|range| {
                 let span = Span::new(range.interface.network);
                 // Only where it begins is looked at, and later segments have no address yet.
-                let mut holding = allowed.holding(range.interface.address);
-                let is_allowed = holding.any(|slot| {
+                let is_allowed = allowed.holding(range.interface.address).any(|slot| {
                     let (_, claims) = allowed.at(slot);
                     claims.iter().any(|it| it.is_none_or(|it| it <= id))
                 });
@@ -80,8 +79,7 @@ impl Later {
     fn new(segments: &Segments<TopologySegment>) -> Self {
         let mut claims = Vec::new();
         for (id, segment) in segments.numbered() {
-            let ranges = segment.location_ranges.iter();
-            claims.extend(ranges.map(|it| (it.interface.network, id)));
+            claims.extend(segment.location_ranges.iter().map(|it| (it.interface.network, id)));
         }
         let ranges = Prefixes::new(claims);
         let own = ranges.ids().map(|slot| {

@@ -166,8 +166,7 @@ impl<'a> Model<'a> {
 
     /// Returns the Peers that Kilo configures, in the order of their keys.
     pub fn by_key(&self) -> impl Iterator<Item = (&[u8; 32], PeerId)> {
-        let keyed = self.by_key.iter();
-        keyed.filter_map(|peer| Some((self.peers[peer].key()?, peer)))
+        self.by_key.iter().filter_map(|peer| Some((self.peers[peer].key()?, peer)))
     }
 
     /// Finds the keys that a segment shares: with another segment, or with a Peer. Peers among
@@ -190,10 +189,8 @@ impl<'a> Model<'a> {
     /// segment itself claims it.
     pub fn holder(&self, segment: SegmentId, slot: SlotId) -> Option<RangeHolder> {
         let (_, claims) = self.tunnels.at(slot);
-        let there = || {
-            let claims = claims.iter().copied();
-            claims.filter(|claim| self.is_configured(segment, claim.tunnel))
-        };
+        let there =
+            || claims.iter().copied().filter(|claim| self.is_configured(segment, claim.tunnel));
         let first = there().next()?;
         // Two ranges of one Peer may be one when they are masked.
         let is_one = there().all(|it| it.tunnel == first.tunnel);
@@ -207,8 +204,7 @@ impl<'a> Model<'a> {
     /// Returns where the WireGuard of a segment's leader sends a packet for `address`, and from whom
     /// it takes one from there: the longest prefix and who has it.
     pub fn select(&self, segment: SegmentId, address: IpAddr) -> Option<(SlotId, RangeHolder)> {
-        let mut holding = self.tunnels.holding(address);
-        holding.find_map(|slot| Some((slot, self.holder(segment, slot)?)))
+        self.tunnels.holding(address).find_map(|slot| Some((slot, self.holder(segment, slot)?)))
     }
 
     /// Returns whether the WireGuard of a segment's leader has this far end: not itself, not one
@@ -287,8 +283,7 @@ impl<'a> Model<'a> {
             Host::Ip(address) => address,
             Host::Dns(_) => return Dial::Name(endpoint),
         };
-        let slot = self.carries(segment, address);
-        slot.map_or(Dial::Address(endpoint), Dial::Loops)
+        self.carries(segment, address).map_or(Dial::Address(endpoint), Dial::Loops)
     }
 
     /// Returns the range by which a segment's leader routes what it sends to `address` into its tunnels,
@@ -333,8 +328,7 @@ impl<'a> Model<'a> {
             Tunnel::Segment(id) => (Some(claims_of_segment(id, &self.topology.segments[id])), None),
             Tunnel::Peer(id) => (None, Some(claims_of_peer(id, &self.peers[id]))),
         };
-        let segment = segment.into_iter().flatten();
-        segment.chain(peer.into_iter().flatten()).map(|it| it.0)
+        segment.into_iter().flatten().chain(peer.into_iter().flatten()).map(|it| it.0)
     }
 
     /// Returns the place of a claim, if it is written in a manifest.

@@ -166,8 +166,7 @@ impl PeerShare<'_> {
 
     /// Returns what it keeps of its allowed IPs, in their order.
     pub fn kept(&self) -> impl Iterator<Item = KeptRange> {
-        let allowed_ips = self.translation.allowed_ips.numbered();
-        allowed_ips.filter_map(|(id, it)| self.keep(id, *it))
+        self.translation.allowed_ips.numbered().filter_map(|(id, it)| self.keep(id, *it))
     }
 
     /// Returns one of its allowed IPs, if it keeps it.
@@ -351,8 +350,7 @@ fn deduplicate(peers: &mut Peers<ClusterPeer>) -> Vec<WantedRange> {
             let allowed =
                 peers[wanted.peer].share().map(|it| it.translation.allowed_ips[wanted.range]);
             if let Some(allowed) = allowed {
-                let run = runs.entry(allowed.interface.address).or_default();
-                run.push(wanted);
+                runs.entry(allowed.interface.address).or_default().push(wanted);
             }
         }
         for run in runs.values() {
@@ -376,8 +374,7 @@ fn give_to_first(peers: &mut Peers<ClusterPeer>, run: &[WantedRange]) {
         };
         match owner {
             Some((to, is_owned)) if is_owned || to == peer => {
-                let disputed = share.disputed.get_or_insert_default();
-                disputed.lost.push(Lost { id, to });
+                share.disputed.get_or_insert_default().lost.push(Lost { id, to });
             }
             _ => {
                 if owner.is_some() {

@@ -46,10 +46,8 @@ impl Model<'_> {
     fn refused_ranges(&self) -> BTreeMap<SegmentId, KernelRefusal> {
         let missing = self.without_route();
         let kind = |it: Interface| it.is_network().then(|| it.network.family());
-        let is_refused = |it: &AllowedIp| {
-            let masked = kind(it.interface);
-            masked.is_none_or(|family| missing(family).is_some())
-        };
+        let is_refused =
+            |it: &AllowedIp| kind(it.interface).is_none_or(|family| missing(family).is_some());
         let shares = self.peers.numbered().filter_map(|(peer, it)| Some((peer, it.share()?)));
         // Hardly any Peer has one, and no other has to be looked at.
         let ranges = shares
@@ -85,8 +83,7 @@ impl Model<'_> {
     /// after each later change other routes are missing (`kilo.md` §2.5).
     fn refused_routes(&self) -> BTreeMap<SegmentId, KernelRefusal> {
         // Without an announced address, Kilo's subnet is unknown.
-        let mut nodes = self.topology.nodes.iter();
-        let is_known = nodes.any(|it| it.kilo.wireguard_ip().is_some());
+        let is_known = self.topology.nodes.iter().any(|it| it.kilo.wireguard_ip().is_some());
         let mut refused = BTreeMap::new();
         if !is_known || self.has_one_family() {
             return refused;
@@ -112,8 +109,7 @@ impl Model<'_> {
     fn has_one_family(&self) -> bool {
         let mut ranges = self.topology.segments.iter().flat_map(|segment| {
             let address = segment.wireguard_ip.computed().map(AllowedIp::host);
-            let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
-            ranges.copied().chain(address)
+            segment.allowed_ips.iter().chain(&segment.location_ranges).copied().chain(address)
         });
         let Some(first) = ranges.next() else {
             return true;
@@ -145,8 +141,9 @@ impl Model<'_> {
     pub fn peers_with_own_keys(&self) -> Vec<(PeerId, NodeId)> {
         let mut found = BTreeMap::new();
         for (node, own) in self.topology.nodes.numbered() {
-            let peers = own.kilo.key.iter().flat_map(|key| self.peers_with(key));
-            found.extend(peers.map(|peer| (*peer, node)));
+            found.extend(
+                own.kilo.key.iter().flat_map(|key| self.peers_with(key)).map(|peer| (*peer, node)),
+            );
         }
         found.into_iter().collect()
     }

@@ -148,8 +148,7 @@ impl Model<'_> {
         };
         let mut routes = Vec::new();
         for (id, segment) in self.topology.segments.numbered() {
-            let address = segment.wireguard_ip.computed();
-            routes.extend(address.map(AllowedIp::host).map(by_leader));
+            routes.extend(segment.wireguard_ip.computed().map(AllowedIp::host).map(by_leader));
             if id == own {
                 // A location's members have internal addresses, or they were no members.
                 let _ = self.location_routes(segment, node, &mut routes);
@@ -197,7 +196,6 @@ impl Model<'_> {
         &'a self,
         segment: &'a TopologySegment,
     ) -> impl Iterator<Item = &'a TopologyNode> {
-        let members = segment.members.iter();
-        members.map(|&member| &self.topology.nodes[member])
+        segment.members.iter().map(|&member| &self.topology.nodes[member])
     }
 }

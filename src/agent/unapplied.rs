@@ -26,8 +26,7 @@ impl Model<'_> {
     pub fn unapplied(&self) -> Option<Unapplied> {
         let is_endless = |tunnel: Tunnel| match tunnel {
             Tunnel::Peer(peer) => {
-                let share = self.share(peer);
-                share.is_some_and(|it| it.translation.endpoint.is_none())
+                self.share(peer).is_some_and(|it| it.translation.endpoint.is_none())
             }
             // Without an endpoint a node is in no segment.
             Tunnel::Segment(_) => false,
@@ -59,8 +58,7 @@ impl Model<'_> {
     fn compared(&self) -> impl Iterator<Item = Tunnel> {
         let segments = self.topology.segments.ids();
         let is_seen = |segment: &SegmentId| {
-            let mut others = self.topology.segments.ids();
-            others.any(|other| !self.topology.are_one(other, *segment))
+            self.topology.segments.ids().any(|other| !self.topology.are_one(other, *segment))
         };
         let peers = self.peers.ids();
         segments

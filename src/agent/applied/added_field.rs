@@ -79,8 +79,7 @@ impl OptionalFields {
             .collect();
         let has_endpoint = added.contains(&OptionalField::Endpoint);
         let is_part = |it: &OptionalField| matches!(it, OptionalField::Dns | OptionalField::Ip);
-        let whole = added.into_iter();
-        whole.filter(|it| !(has_endpoint && is_part(it))).collect()
+        added.into_iter().filter(|it| !(has_endpoint && is_part(it))).collect()
     }
 }
 

@@ -14,16 +14,17 @@ pub struct AwakeClusters(BTreeMap<SiteId, Snapshot>);
 impl AwakeClusters {
     /// Finds these clusters.
     pub fn find(fabric: &Fabric) -> Self {
-        let sites = fabric.sites.numbered();
-        let silent =
-            sites.filter(|(_, site)| site.reading.nodes.iter().any(|it| it.kilo.is_silent()));
-        let awake = silent.map(|(number, site)| {
-            let mut snapshot = site.reading.snapshot.clone();
-            for node in &mut snapshot.nodes {
-                (node.stale, node.lost_lead) = (false, false);
-            }
-            (number, snapshot)
-        });
+        let awake = fabric
+            .sites
+            .numbered()
+            .filter(|(_, site)| site.reading.nodes.iter().any(|it| it.kilo.is_silent()))
+            .map(|(number, site)| {
+                let mut snapshot = site.reading.snapshot.clone();
+                for node in &mut snapshot.nodes {
+                    (node.stale, node.lost_lead) = (false, false);
+                }
+                (number, snapshot)
+            });
         Self(awake.collect())
     }
 

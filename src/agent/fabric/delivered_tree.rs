@@ -26,8 +26,9 @@ impl<'a> Fabric<'a> {
         dumped: BTreeSet<ClusterName>,
     ) -> Self {
         let sites = self.sites.iter().map(|site| {
-            let files = delivered.get(site.cluster);
-            files.map_or_else(|| Arc::clone(site), |it| Arc::new(site.with_files(it)))
+            delivered
+                .get(site.cluster)
+                .map_or_else(|| Arc::clone(site), |it| Arc::new(site.with_files(it)))
         });
         let fabric = Self::shared(sites.collect(), Some(&self));
         Self { delivery: Some(Arc::new(DeliveredTree { fabric, dumped })), ..self }

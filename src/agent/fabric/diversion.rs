@@ -29,8 +29,7 @@ impl Site<'_> {
 pub(super) fn has_diversions(model: &Model) -> bool {
     model.topology.segments.iter().any(|segment| {
         let leader = segment.leader.node();
-        let mut members = segment.members.iter();
-        members.any(|it| diverted(model, leader, *it).is_some())
+        segment.members.iter().any(|it| diverted(model, leader, *it).is_some())
     })
 }
 

@@ -180,22 +180,21 @@ impl Fabric<'_> {
         let Some(address) = endpoint.address() else {
             return false;
         };
-        let mut own = self.listeners(address).iter().filter(|it| it.at.site == site);
-        own.any(|it| it.is_internal) || self.claimant(site, address, endpoint.port.get()).is_some()
+        self.listeners(address).iter().filter(|it| it.at.site == site).any(|it| it.is_internal)
+            || self.claimant(site, address, endpoint.port.get()).is_some()
     }
 
     /// Returns whether the node of another cluster may be dialled where this node is itself.
     pub fn may_dial_itself(&self, at: NodeRef) -> bool {
-        let own = self.site(at.site).reading.nodes[at.node].endpoints();
-        let mut own = own.filter(|&(address, _)| {
-            let mut dialled = self.dialled(Cidr::host(address));
-            dialled.any(|it| it != Some(at.site))
-        });
-        own.any(|(address, port)| {
-            let mut listeners = self.listeners(address).iter();
-            let is_sole = || port.is_none_or(|it| self.claimant(at.site, address, it) == Some(at));
-            listeners.any(|it| it.at == at && it.is_internal) || is_sole()
-        })
+        self.site(at.site).reading.nodes[at.node]
+            .endpoints()
+            .filter(|&(address, _)| self.dialled(Cidr::host(address)).any(|it| it != Some(at.site)))
+            .any(|(address, port)| {
+                let mut listeners = self.listeners(address).iter();
+                let is_sole =
+                    || port.is_none_or(|it| self.claimant(at.site, address, it) == Some(at));
+                listeners.any(|it| it.at == at && it.is_internal) || is_sole()
+            })
     }
 
     /// Returns whether an address is one at which a node may be dialled.
@@ -209,18 +208,16 @@ impl Fabric<'_> {
 
     /// Returns the endpoints of Peers, each with the first node that has the key.
     pub(super) fn dialled_endpoints(&self) -> impl Iterator<Item = (&Endpoint, Option<NodeRef>)> {
-        let specs = self
-            .contents()
+        self.contents()
             .flat_map(|it| &it.peers)
-            .filter_map(|it| it.spec.as_ref().ok().filter(|it| it.is_ready()));
-        specs.filter_map(|it| Some((it.dialled()?, self.holders(&it.key).first().copied())))
+            .filter_map(|it| it.spec.as_ref().ok().filter(|it| it.is_ready()))
+            .filter_map(|it| Some((it.dialled()?, self.holders(&it.key).first().copied())))
     }
 
     /// Returns the endpoints at which several nodes with different keys are dialled.
     pub(super) fn shared_endpoints(&self) -> BTreeMap<Endpoint, BTreeSet<NodeRef>> {
-        let peers = self.dialled_endpoints();
         let mut claims: Vec<(&Endpoint, NodeRef)> =
-            peers.filter_map(|(it, holder)| Some((it, holder?))).collect();
+            self.dialled_endpoints().filter_map(|(it, holder)| Some((it, holder?))).collect();
         claims.sort_unstable();
         claims.dedup();
         let shared = claims.chunk_by(|one, other| one.0 == other.0).filter(|it| 1 < it.len());
@@ -230,9 +227,9 @@ impl Fabric<'_> {
 
     /// Returns the addresses that are dialled, each with the number of the cluster.
     pub(super) fn dialled_addresses(&self) -> impl Iterator<Item = (IpAddr, Option<SiteId>)> {
-        let peers = self.dialled_endpoints();
-        let of_peers =
-            peers.filter_map(|(it, holder)| Some((it.address()?, holder.map(|it| it.site))));
+        let of_peers = self
+            .dialled_endpoints()
+            .filter_map(|(it, holder)| Some((it.address()?, holder.map(|it| it.site))));
         let of_nodes = self.sites.numbered().flat_map(|(number, site)| {
             let nodes = site.model.topology.nodes.iter();
             nodes.filter_map(move |it| Some((it.endpoint()?.address()?, Some(number))))
@@ -244,8 +241,7 @@ impl Fabric<'_> {
 impl Site<'_> {
     /// Returns the names of the underlays in which an address is one of the cluster's.
     pub fn underlays_of(&self, address: IpAddr) -> impl Iterator<Item = &str> {
-        let underlays = self.entry.underlays.iter();
-        underlays.filter(move |it| it.holds(address)).map(|it| &*it.name)
+        self.entry.underlays.iter().filter(move |it| it.holds(address)).map(|it| &*it.name)
     }
 
     /// Returns the underlays that a node is in by their places in the entry, with the kinds of its addresses there.

@@ -49,8 +49,9 @@ impl Hops {
             }
         }
         addresses.retain(|_, nodes| 1 < nodes.len());
-        let members = shared().flat_map(|it| &it.members);
-        let pods = members.filter_map(|it| Some((topology.nodes[*it].kilo.pod_cidr?, *it)));
+        let pods = shared()
+            .flat_map(|it| &it.members)
+            .filter_map(|it| Some((topology.nodes[*it].kilo.pod_cidr?, *it)));
         let pods = Prefixes::new(pods);
         let meet = pods.ids().any(|it| 1 < pods.at(it).1.len() || pods.parent(it).is_some());
         Self { addresses, pods: if meet { pods } else { Prefixes::new([]) } }

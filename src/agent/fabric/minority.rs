@@ -45,9 +45,10 @@ impl Site<'_> {
         let is_other = |it: Option<IpAddr>| it.is_some_and(|it| !self.routes(family(it)));
         match refusal {
             KernelRefusal::Range { peer, index } => {
-                let share = self.model.share(peer);
-                let allowed = share.and_then(|it| it.translation.allowed_ips.get(index));
-                allowed.is_some_and(|it| it.interface.is_network())
+                self.model
+                    .share(peer)
+                    .and_then(|it| it.translation.allowed_ips.get(index))
+                    .is_some_and(|it| it.interface.is_network())
                     && self.are_some_few(|it| is_other(it.internal_address()))
             }
             KernelRefusal::Segment { .. } => self.are_some_few(|it| {
@@ -65,10 +66,11 @@ impl Site<'_> {
     /// Returns whether only a few nodes claim an address at which a Peer is dialled, as their own or as a range of one
     /// address behind them.
     pub fn is_captured_by_few(&self) -> bool {
-        let endpoints = self.model.peers.ids().filter_map(|it| {
-            let endpoint = self.model.endpoint(Tunnel::Peer(it))?;
-            endpoint.address()
-        });
+        let endpoints = self
+            .model
+            .peers
+            .ids()
+            .filter_map(|it| self.model.endpoint(Tunnel::Peer(it))?.address());
         let endpoints: BTreeSet<IpAddr> = endpoints.collect();
         self.are_some_few(|it| {
             let own = it.internal_address().into_iter();

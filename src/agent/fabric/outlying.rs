@@ -61,8 +61,7 @@ fn node_networks(cluster: &Cluster, are_needed: bool) -> Vec<(NodeId, NodeNetwor
 fn is_shown(cluster: &Cluster, range: Cidr) -> bool {
     cluster.nodes.iter().any(|it| {
         let known = NodeNetworks::from_node(it);
-        let networks = known.found.iter().chain(&known.lan).copied();
-        let mut own = networks.chain(it.kilo.pods());
+        let mut own = known.found.iter().chain(&known.lan).copied().chain(it.kilo.pods());
         let mut announced = it.kilo.location_ranges.iter();
         own.any(|it| it.overlaps(range)) || announced.any(|it| it.interface.network.contains(range))
     })

@@ -133,11 +133,11 @@ fn connected(cluster: &Cluster) -> Prefixes<NodeId> {
 
 /// Returns where nodes can be dialled.
 fn endpoints(cluster: &Cluster) -> Vec<(IpAddr, NodeId, Option<u16>)> {
-    let nodes = cluster.nodes.numbered();
-    let mut endpoints: Vec<_> = nodes
+    let mut endpoints: Vec<_> = cluster
+        .nodes
+        .numbered()
         .flat_map(|(number, node)| {
-            let endpoints = node.endpoints();
-            endpoints.map(move |(address, port)| (address, number, port))
+            node.endpoints().map(move |(address, port)| (address, number, port))
         })
         .collect();
     endpoints.sort_unstable();

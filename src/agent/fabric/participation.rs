@@ -13,8 +13,7 @@ impl Fabric<'_> {
     /// have one.
     pub fn takes_part(&self, at: NodeRef) -> bool {
         let site = self.site(at.site);
-        let own = site.node(at.node);
-        let leader = own.segment.map(|it| site.leader(it));
+        let leader = site.node(at.node).segment.map(|it| site.leader(it));
         let Some(Leader::Certain(leader)) = leader else {
             return false;
         };
@@ -25,8 +24,7 @@ impl Fabric<'_> {
         let Some(key) = site.node(leader).kilo.key else {
             return false;
         };
-        let mut sites = self.sites.iter();
-        sites.any(|it| !it.model.peers_with(&key).is_empty())
+        self.sites.iter().any(|it| !it.model.peers_with(&key).is_empty())
             || speaks(site, leader)
                 && self.holders(&key).len() == 1
                 && PublicKey::try_from(key).is_ok()
@@ -38,8 +36,7 @@ impl Fabric<'_> {
 fn speaks(site: &Site, leader: NodeId) -> bool {
     let (own, node) = (site.node(leader), site.snapshot_of(leader));
     let is_declared = own.kilo.wireguard_ip().is_some_and(|announced| {
-        let mut ranges = site.entry.networks.all().into_iter();
-        ranges.any(|range| range.cidr.holds(announced.address))
+        site.entry.networks.all().into_iter().any(|range| range.cidr.holds(announced.address))
     });
     let mut sources = site.entry.endpoint_from.iter();
     (is_declared || site.entry.advertise.wireguard == WireguardAddresses::None)

@@ -60,8 +60,7 @@ impl MutualSecrets {
     /// Returns the number of a key.
     pub(super) fn secret(&self, key: Option<PresharedKey>) -> Secret {
         key.map_or(Secret::Absent, |key| {
-            let number = self.0.find(|it| it.cmp(&key));
-            number.map_or(Secret::Unmatched, Secret::Numbered)
+            self.0.find(|it| it.cmp(&key)).map_or(Secret::Unmatched, Secret::Numbered)
         })
     }
 }

@@ -129,10 +129,8 @@ impl<'a> Site<'a> {
         let refused = alike.map(|it| Arc::clone(&it.refused));
         let refused = refused.unwrap_or_else(|| Arc::new(model.refused()));
         let own_keys = alike.map(|it| it.own_keys.clone());
-        let own_keys = own_keys.unwrap_or_else(|| {
-            let own_keys = model.peers_with_own_keys().into_iter();
-            own_keys.map(|it| it.0).collect()
-        });
+        let own_keys = own_keys
+            .unwrap_or_else(|| model.peers_with_own_keys().into_iter().map(|it| it.0).collect());
         Self {
             cluster: &reading.entry.name,
             entry: reading.entry,
@@ -157,9 +155,7 @@ impl<'a> Site<'a> {
     /// Returns a pod CIDR of a node: one of the kind that its Kilo routes, if it has one.
     pub fn routed_pods(&self, node: NodeId) -> Option<Cidr> {
         let kilo = &self.node(node).kilo;
-        let mut pods = kilo.pods();
-        let routed = pods.find(|it| self.routes(it.family()));
-        routed.or(kilo.pod_cidr)
+        kilo.pods().find(|it| self.routes(it.family())).or(kilo.pod_cidr)
     }
 
     /// Returns whether its Kilo routes a kind of address between nodes. An external peer has both.
@@ -198,8 +194,7 @@ impl<'a> Site<'a> {
 
     /// Returns the segment that a node leads, if it leads one.
     pub fn led(&self, node: NodeId) -> Option<SegmentId> {
-        let segment = self.segment(node);
-        segment.filter(|it| self.leader(*it).node() == node)
+        self.segment(node).filter(|it| self.leader(*it).node() == node)
     }
 
     /// Returns whether a node shows an address of a kind.
@@ -254,15 +249,13 @@ impl<'a> Site<'a> {
 
     /// Returns whether a node, or another one of its segment, is named as an anchor of a range.
     fn is_anchor(&self, node: NodeId, range: Cidr) -> bool {
-        let is_beside = |name: &str| {
-            let other = self.node_named(name);
-            other.is_some_and(|it| self.are_together(node, it))
-        };
-        let mut anchors = self.entry.anchors.iter().filter(|anchor| {
-            let ranges = anchor.ranges.as_ref();
-            ranges.is_none_or(|it| it.contains(&range))
-        });
-        anchors.any(|it| it.nodes.iter().any(|it| is_beside(&it.name)))
+        let is_beside =
+            |name: &str| self.node_named(name).is_some_and(|it| self.are_together(node, it));
+        self.entry
+            .anchors
+            .iter()
+            .filter(|anchor| anchor.ranges.as_ref().is_none_or(|it| it.contains(&range)))
+            .any(|it| it.nodes.iter().any(|it| is_beside(&it.name)))
     }
 
     /// Returns the range around an address that a node carries although it is on the LAN of one
@@ -317,8 +310,7 @@ impl<'a> Site<'a> {
     /// Returns the longest range that a node is connected to and `address` is in: its own pods, or the
     /// network of its internal address.
     pub fn connection(&self, node: NodeId, address: IpAddr) -> Option<Cidr> {
-        let mut holding = self.own.connected.holding(address);
-        holding.find_map(|slot| {
+        self.own.connected.holding(address).find_map(|slot| {
             let (range, nodes) = self.own.connected.at(slot);
             nodes.binary_search(&node).is_ok().then_some(range)
         })

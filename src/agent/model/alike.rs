@@ -19,8 +19,7 @@ impl<'a> Model<'a> {
     /// Builds the same with other nodes.
     #[must_use]
     pub fn with_nodes(&self, topology: &Arc<KiloTopology>) -> Self {
-        let same = self.with_alike_nodes(topology);
-        same.unwrap_or_else(|| self.clone().formed(topology))
+        self.with_alike_nodes(topology).unwrap_or_else(|| self.clone().formed(topology))
     }
 
     /// Builds the same with the nodes of another version. It shares the tables of one of the two, if
@@ -32,9 +31,9 @@ impl<'a> Model<'a> {
         topology: &Arc<KiloTopology>,
         files: &'a [AppliedFile],
     ) -> Self {
-        let alike = self.with_alike_nodes(topology);
-        let alike = alike.or_else(|| Self::sharing(other, topology, files));
-        alike.unwrap_or_else(|| self.clone().formed(topology))
+        self.with_alike_nodes(topology)
+            .or_else(|| Self::sharing(other, topology, files))
+            .unwrap_or_else(|| self.clone().formed(topology))
     }
 
     fn with_alike_nodes(&self, topology: &Arc<KiloTopology>) -> Option<Self> {
@@ -87,9 +86,7 @@ fn have_same_segments(one: &Arc<KiloTopology>, other: &Arc<KiloTopology>) -> boo
         claims.collect::<Vec<_>>()
     };
     let keys = |topology: &KiloTopology| {
-        let segments = topology.segments.ids();
-        let keys = segments.map(|it| topology.leader(it).kilo.key);
-        keys.collect::<Vec<_>>()
+        topology.segments.ids().map(|it| topology.leader(it).kilo.key).collect::<Vec<_>>()
     };
     one.is_exhausted == other.is_exhausted
         && keys(one) == keys(other)

@@ -17,8 +17,8 @@ pub(super) fn tunnels(
     by_range: &[WantedRange],
     is_certain: bool,
 ) -> Prefixes<TunnelClaim> {
-    let segments = topology.segments.numbered();
-    let mut of_segments: Vec<_> = segments.flat_map(|(id, it)| claims_of_segment(id, it)).collect();
+    let mut of_segments: Vec<_> =
+        topology.segments.numbered().flat_map(|(id, it)| claims_of_segment(id, it)).collect();
     of_segments.sort_by_key(|it| it.0);
     let count = of_segments.len() + by_range.len();
     let mut of_segments = of_segments.into_iter().peekable();
@@ -31,8 +31,9 @@ pub(super) fn tunnels(
         .peekable();
     let all = iter::from_fn(|| {
         let next = of_peers.peek();
-        let segment = of_segments.next_if(|it| next.is_none_or(|next| it.0 <= next.0));
-        let (range, mut claim) = segment.or_else(|| of_peers.next())?;
+        let (range, mut claim) = of_segments
+            .next_if(|it| next.is_none_or(|next| it.0 <= next.0))
+            .or_else(|| of_peers.next())?;
         claim.is_certain &= is_certain;
         Some((range, claim))
     });
