@@ -177,20 +177,17 @@ impl<'a> Fleet<'a> {
 
     /// Returns the memberships of a cluster, the highest ranking first.
     pub fn memberships(&self, cluster: &ClusterName) -> impl Iterator<Item = &Member<'a>> {
-        let ids = self.clusters.get(cluster).into_iter().flatten();
-        ids.map(|&id| &self.members[id])
+        self.clusters.get(cluster).into_iter().flatten().map(|&id| &self.members[id])
     }
 
     /// Returns the highest ranking membership of each cluster.
     pub fn first_memberships(&self) -> impl Iterator<Item = &Member<'a>> {
-        let all = self.first_memberships_of_all();
-        all.filter(|it| !it.entry.name.is_external())
+        self.first_memberships_of_all().filter(|it| !it.entry.name.is_external())
     }
 
     /// Returns the highest ranking membership of each cluster and of each external peer.
     pub fn first_memberships_of_all(&self) -> impl Iterator<Item = &Member<'a>> {
-        let ids = self.clusters.values().filter_map(|ids| ids.first());
-        ids.map(|&id| &self.members[id])
+        self.clusters.values().filter_map(|ids| ids.first()).map(|&id| &self.members[id])
     }
 
     /// Returns the sources of a target, in order of rank.
@@ -279,8 +276,7 @@ impl<'a> UnreadMember<'a> {
     /// Takes what another version of the fleet knows of its nodes, if both have the same snapshot and the
     /// same entry of the same mesh. Otherwise looks at them.
     pub fn member_beside(self, other: &Fleet<'a>) -> Member<'a> {
-        let mut members = other.memberships(&self.entry.name);
-        let same = members.find(|it| {
+        let same = other.memberships(&self.entry.name).find(|it| {
             Arc::ptr_eq(&it.file.snapshot, &self.file.snapshot)
                 && it.file.source == self.file.source
                 && it.mesh.name == self.mesh.name

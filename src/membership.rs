@@ -293,8 +293,7 @@ impl ExcludedByMesh {
 /// Returns whether a node has an endpoint for all clusters: in an annotation that an administrator
 /// writes, or as an external address.
 fn is_dialable(node: &Node) -> bool {
-    let keys = ENDPOINT_ANNOTATIONS.iter();
-    let mut written = keys.filter_map(|key| node.annotations.get(*key));
+    let mut written = ENDPOINT_ANNOTATIONS.iter().filter_map(|key| node.annotations.get(*key));
     let is_address = |it: &str| endpoint(it).is_ok_and(|it| matches!(it.host, Host::Ip(_)));
     let mut external = node.addresses.iter();
     written.any(is_address)

@@ -145,8 +145,7 @@ impl Plan {
 
     /// Returns the targets that get no Peer because of the data of their own nodes.
     pub fn cut_off(&self) -> impl Iterator<Item = &Target> {
-        let empty = self.targets.iter().filter(|it| it.peer_sets.is_empty());
-        empty.filter(|it| {
+        self.targets.iter().filter(|it| it.peer_sets.is_empty()).filter(|it| {
             let mut wanted = it.absent.values().filter(|it| it.is_let()).peekable();
             wanted.peek().is_some() && wanted.all(|it| 0 < it.own_reasons)
         })
@@ -226,8 +225,7 @@ fn plan_target(
         reasons.extend(draft.reasons.iter().cloned());
         if draft.peer_set.is_none() {
             without.insert(name.clone());
-            let missing = AbsentSource::find(view, source, &reasons);
-            absent.extend(missing.map(|it| (name.clone(), it)));
+            absent.extend(AbsentSource::find(view, source, &reasons).map(|it| (name.clone(), it)));
         }
         withheld.extend(reasons.into_iter().map(|reason| Withheld {
             target: target.clone(),
@@ -272,8 +270,9 @@ fn silent(fleet: &Fleet, peer_sets: &[PeerSet], targets: &[Target]) -> Vec<Clust
     let giving: BTreeSet<&ClusterName> =
         peer_sets.iter().map(|peer_set| &peer_set.source).collect();
     let could_give = |cluster: &ClusterName| {
-        let mut members = fleet.memberships(cluster);
-        members.any(|it| !it.cluster.nodes.is_empty() && it.targets().next().is_some())
+        fleet
+            .memberships(cluster)
+            .any(|it| !it.cluster.nodes.is_empty() && it.targets().next().is_some())
     };
     let is_claim = |cluster: &ClusterName| {
         let absent = targets.iter().filter_map(|it| it.absent.get(cluster));

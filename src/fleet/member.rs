@@ -35,8 +35,7 @@ pub struct Member<'a> {
 impl<'a> Member<'a> {
     /// Returns the declared range in which another lies.
     pub fn declaration(&self, cidr: Cidr) -> Option<&'a Range> {
-        let mut declared = self.entry.networks.all().into_iter();
-        declared.find(|range| range.cidr.contains(cidr))
+        self.entry.networks.all().into_iter().find(|range| range.cidr.contains(cidr))
     }
 
     /// Returns the clusters that see it in this mesh, in the order in which they were written.

@@ -70,8 +70,7 @@ fn cidrs<'r>(ranges: impl Iterator<Item = &'r Range>) -> Vec<Cidr> {
 /// Returns whether one location carries a range, as an anchor names it.
 fn is_named(anchors: &[Anchor], range: &Range) -> bool {
     let names = |it: &Anchor| (it.ranges.as_ref()).is_some_and(|it| it.contains(&range.cidr));
-    let mut anchors = anchors.iter();
-    anchors.any(|it| names(it) && it.spread == 0 && !it.nodes.is_empty())
+    anchors.iter().any(|it| names(it) && it.spread == 0 && !it.nodes.is_empty())
 }
 
 /// Returns whether the first named node that is there carries a range in which its segment has no pods.

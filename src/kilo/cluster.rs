@@ -138,8 +138,8 @@ impl<'a> Cluster<'a> {
         let granularity = entry.granularity.or(voted).unwrap_or(Granularity::Location);
         let readings: Nodes<&KiloNode> = nodes.map(|it| &*it.kilo);
         let segments = segment::segments(&readings, granularity);
-        let contradicted = voted.filter(|it| *it != granularity);
-        let reported = contradicted.map(|it| segment::segments(&readings, it));
+        let reported =
+            voted.filter(|it| *it != granularity).map(|it| segment::segments(&readings, it));
         let kilos = nodes.map(|it| Arc::clone(&it.kilo));
         let form =
             if entry.name.is_external() { KiloTopology::of_host } else { KiloTopology::form };
@@ -198,8 +198,7 @@ impl<'a> Cluster<'a> {
     fn shared(&self, segments: &[SegmentAddresses]) -> Vec<Cidr> {
         let allowed = match &self.entry.networks {
             Networks::Typed { services, additional, .. } => {
-                let ranges = services.iter().chain(additional);
-                return ranges.map(|range| range.cidr).collect();
+                return services.iter().chain(additional).map(|range| range.cidr).collect();
             }
             Networks::Flat { allowed } => allowed,
         };
@@ -207,8 +206,7 @@ impl<'a> Cluster<'a> {
             let has_address = |it: &&SegmentAddresses| it.all().any(|it| range.contains(it));
             segments.len() < 2 * segments.iter().filter(has_address).count()
         };
-        let ranges = allowed.iter().map(|range| range.cidr);
-        ranges.filter(|range| !is_of_nodes(*range)).collect()
+        allowed.iter().map(|range| range.cidr).filter(|range| !is_of_nodes(*range)).collect()
     }
 
     /// Returns the family of more than half of the nodes' internal addresses, else of their pod
@@ -300,8 +298,7 @@ pub fn node_place(entry: &Entry, source: &Arc<str>, node: &Node) -> Place {
 /// too.
 fn vote(nodes: &[ClusterNode]) -> Option<Granularity> {
     let voters = voters(nodes);
-    let choices = [Granularity::Location, Granularity::Full, Granularity::Cross];
-    choices.into_iter().find(|&choice| {
+    [Granularity::Location, Granularity::Full, Granularity::Cross].into_iter().find(|&choice| {
         let agreeing = voters.iter().filter(|it| it.kilo.granularity == Some(choice));
         voters.len() < 2 * agreeing.count()
     })
@@ -319,6 +316,5 @@ fn voters<'n, 'a>(nodes: &'n [ClusterNode<'a>]) -> Vec<&'n ClusterNode<'a>> {
         return sound;
     }
     // No node can become a Peer. The reasons should at least fit the values of the nodes.
-    let reporting = nodes.iter().filter(|it| it.kilo.granularity.is_some());
-    reporting.collect()
+    nodes.iter().filter(|it| it.kilo.granularity.is_some()).collect()
 }

@@ -19,14 +19,13 @@ pub const LOCATION_LABELS: [&str; 4] = [
 /// `WireGuard` address, as in Kilo.
 pub fn fitting_label(cluster: &Cluster) -> Option<&'static str> {
     let counted = || {
-        let nodes = cluster.nodes.iter();
-        nodes.filter(|it| it.kilo.is_ready() && it.kilo.internal_address().is_some())
+        cluster.nodes.iter().filter(|it| it.kilo.is_ready() && it.kilo.internal_address().is_some())
     };
     LOCATION_LABELS.into_iter().find(|label| {
         let mut holders: BTreeMap<&str, usize> = BTreeMap::new();
         for ClusterNode { node, kilo, .. } in counted() {
-            let annotated = node.annotations.get(annotation::LOCATION);
-            let location = annotated.or_else(|| node.labels.get(label));
+            let location =
+                node.annotations.get(annotation::LOCATION).or_else(|| node.labels.get(label));
             *holders.entry(location.unwrap_or_default()).or_default() +=
                 usize::from(kilo.has_wireguard_ip());
         }

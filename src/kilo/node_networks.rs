@@ -69,8 +69,7 @@ impl NodeNetworks {
 
     /// Returns whether the node is where a range lies.
     pub fn is_in(&self, range: Cidr) -> bool {
-        let mut networks = self.lan.iter().chain(&self.found);
-        networks.any(|it| it.overlaps(range))
+        self.lan.iter().chain(&self.found).any(|it| it.overlaps(range))
     }
 }
 

@@ -63,6 +63,5 @@ fn shows_plugin(node: &Node) -> bool {
 
 /// Returns addresses of a family that pods of a node have outside of its pod CIDRs.
 pub fn unrouted_pods(node: &Node, family: Family) -> Option<Cidr> {
-    let mut shown = node.plugin.iter().flat_map(|it| &it.pod_addresses);
-    shown.find(|it| it.family() == family).copied()
+    node.plugin.iter().flat_map(|it| &it.pod_addresses).find(|it| it.family() == family).copied()
 }

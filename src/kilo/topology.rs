@@ -223,8 +223,8 @@ fn allowed_ips(members: &[&KiloNode]) -> Vec<AllowedIp> {
 
 /// Of equal texts one, in the order of the texts.
 fn location_ranges(members: &[&KiloNode]) -> Vec<AllowedIp> {
-    let all = members.iter().flat_map(|it| &it.location_ranges);
-    let texts: BTreeMap<String, AllowedIp> = all.map(|it| (it.to_string(), *it)).collect();
+    let texts: BTreeMap<String, AllowedIp> =
+        members.iter().flat_map(|it| &it.location_ranges).map(|it| (it.to_string(), *it)).collect();
     texts.into_values().collect()
 }
 
@@ -262,20 +262,18 @@ fn number(
 /// Returns the Kilo subnet. Host routes do not show it, and a silent node may show an old one.
 fn subnet(nodes: &[TopologyNode]) -> Option<Cidr> {
     let mut counts: BTreeMap<Cidr, usize> = BTreeMap::new();
-    let announcing = nodes.iter().filter(|it| !it.kilo.is_silent());
-    let announced = announcing.filter_map(|it| it.kilo.wireguard_ip());
+    let announced =
+        nodes.iter().filter(|it| !it.kilo.is_silent()).filter_map(|it| it.kilo.wireguard_ip());
     for announced in announced.filter(|it| !it.network.is_host()) {
         *counts.entry(announced.network).or_default() += 1;
     }
     let all: usize = counts.values().sum();
-    let mut counts = counts.into_iter();
-    counts.find(|(_, count)| all < 2 * count).map(|it| it.0)
+    counts.into_iter().find(|(_, count)| all < 2 * count).map(|it| it.0)
 }
 
 fn usual_subnet() -> Cidr {
     let (address, length) = SUBNET;
-    let usual = Interface::new(address.into(), length);
-    usual.map_or(Cidr::host(address.into()), |it| it.network)
+    Interface::new(address.into(), length).map_or(Cidr::host(address.into()), |it| it.network)
 }
 
 #[cfg(test)]

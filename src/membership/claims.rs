@@ -122,14 +122,15 @@ pub(super) fn overlaps_of_excluded(
 /// Finds pod CIDRs of nodes of one location that share addresses. All lead to the same Peer, whose leader sends
 /// packets to one of the nodes.
 pub(super) fn overlaps_in_locations(survey: &NodeSurvey) -> Vec<PodOverlap> {
-    let formed = survey.cluster.segments.formed.iter();
-    let lost = formed.filter(|it| 1 < it.members.len()).flat_map(|segment| {
-        let claims = segment.members.iter().filter_map(|&node| {
-            let cidr = survey.nodes[node].kilo.pod_cidr?;
-            Some(PodClaim { cidr, node, segment: node, first: true })
-        });
-        losses(claims.collect()).into_values()
-    });
+    let lost = survey.cluster.segments.formed.iter().filter(|it| 1 < it.members.len()).flat_map(
+        |segment| {
+            let claims = segment.members.iter().filter_map(|&node| {
+                let cidr = survey.nodes[node].kilo.pod_cidr?;
+                Some(PodClaim { cidr, node, segment: node, first: true })
+            });
+            losses(claims.collect()).into_values()
+        },
+    );
     lost.map(|(loser, winner)| survey.overlap([loser, winner], None)).collect()
 }
 
@@ -262,8 +263,8 @@ impl CandidateDraft<'_> {
     /// Returns the host routes it claims, as far as its cluster advertises them: its WireGuard address, then
     /// those internal addresses of its members that a declared range holds.
     fn host_routes(&self, survey: &NodeSurvey) -> Vec<(NodeId, IpAddr)> {
-        let wireguard = self.wireguard.map(|it| (self.leader, it));
-        let mut routes: Vec<(NodeId, IpAddr)> = wireguard.into_iter().collect();
+        let mut routes: Vec<(NodeId, IpAddr)> =
+            self.wireguard.map(|it| (self.leader, it)).into_iter().collect();
         for &(node, _) in self.addressed(survey) {
             let ClusterNode { node: read, kilo, .. } = &survey.nodes[node];
             for address in node_checks::internal_addresses(read, kilo) {

@@ -364,8 +364,9 @@ impl NodeSurvey<'_> {
 fn home(node: NodeId, candidate: &ClusterNode) -> LocalNode {
     let ClusterNode { node: read, kilo, checked, .. } = candidate;
     let mut endpoints: Vec<IpAddr> = kilo.endpoint.iter().filter_map(Endpoint::address).collect();
-    let dialled = checked.endpoint().and_then(Endpoint::address);
-    endpoints.extend(dialled.filter(|it| !endpoints.contains(it)));
+    endpoints.extend(
+        checked.endpoint().and_then(Endpoint::address).filter(|it| !endpoints.contains(it)),
+    );
     LocalNode {
         node,
         endpoints,

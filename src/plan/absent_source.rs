@@ -159,8 +159,7 @@ fn undialled(member: &Member) -> impl Iterator<Item = Host> {
             }
             _ => false,
         };
-        let hosts = node.into_iter().flat_map(ClusterNode::given_hosts);
-        hosts.filter(is_undialled).collect::<Vec<_>>()
+        node.into_iter().flat_map(ClusterNode::given_hosts).filter(is_undialled).collect::<Vec<_>>()
     })
 }
 

@@ -46,8 +46,7 @@ impl<'f> Accepted<'f> {
     /// Returns what of a range every list takes.
     pub(super) fn common(&self, range: Cidr) -> Vec<Cidr> {
         self.lists.iter().fold(vec![range], |left, list| {
-            let parts = left.into_iter().flat_map(|it| list.ranges.common(it));
-            parts.collect()
+            left.into_iter().flat_map(|it| list.ranges.common(it)).collect()
         })
     }
 

@@ -132,8 +132,9 @@ fn assign(
             let distance = Distance { node, segment, carrier };
             assigned.distant.entry(distance).or_default().push(range);
         }
-        let carried = carriers.into_iter().zip(parts);
-        assigned.parts.extend(carried.map(|(carrier, range)| CarriedPart { carrier, range }));
+        assigned.parts.extend(
+            carriers.into_iter().zip(parts).map(|(carrier, range)| CarriedPart { carrier, range }),
+        );
     }
     assigned
 }
@@ -217,8 +218,7 @@ impl<'a> AnchorShare<'a> {
     }
 
     fn is_for(&self, range: Cidr) -> bool {
-        let ranges = self.anchor.and_then(|it| it.ranges.as_ref());
-        ranges.is_none_or(|it| it.contains(&range))
+        self.anchor.and_then(|it| it.ranges.as_ref()).is_none_or(|it| it.contains(&range))
     }
 
     /// Returns among how many nodes a range is split, as a power of two: the requested number, if there

@@ -87,8 +87,8 @@ impl<'f> OwnedRange<'f> {
 impl<'f> Conflicts<'f> {
     pub(super) fn new(fleet: &'f Fleet<'f>) -> Self {
         // All meshes have the same ranges of a cluster, so the first one is used.
-        let members = fleet.first_memberships_of_all();
-        let declared: OwnedRanges = members.flat_map(|it| OwnedRange::all_of(it.entry)).collect();
+        let declared: OwnedRanges =
+            fleet.first_memberships_of_all().flat_map(|it| OwnedRange::all_of(it.entry)).collect();
         let mut conflicts = Self {
             fleet,
             own_loops: Members::default(),
@@ -128,14 +128,12 @@ impl<'f> Conflicts<'f> {
         member: MemberId,
         target: &ClusterName,
     ) -> &[Conflict<'f>] {
-        let meetings = self.foreign_endpoints[member].get(target);
-        meetings.map_or(&[], Vec::as_slice)
+        self.foreign_endpoints[member].get(target).map_or(&[], Vec::as_slice)
     }
 
     /// Returns what a member's nodes have of their own that meets ranges of one other cluster.
     pub(super) fn local_nodes(&self, member: MemberId, cluster: &ClusterName) -> &[Conflict<'f>] {
-        let meetings = self.local_nodes[member].get(cluster);
-        meetings.map_or(&[], Vec::as_slice)
+        self.local_nodes[member].get(cluster).map_or(&[], Vec::as_slice)
     }
 
     /// Returns everything that a member gives to anyone: what it leaves out for its own sake is not
@@ -182,12 +180,10 @@ impl<'f> DialledAddresses<'f> {
                     continue;
                 }
                 if holder.is_given {
-                    let conflicts = found.conflicts.entry(holder.cluster).or_default();
-                    conflicts.push(conflict());
+                    found.conflicts.entry(holder.cluster).or_default().push(conflict());
                 }
                 if holder.is_exclusive && it.endpoint.is_some() {
-                    let foreign = found.foreign.entry(holder.cluster).or_default();
-                    foreign.push(conflict());
+                    found.foreign.entry(holder.cluster).or_default().push(conflict());
                 }
             }
             let inside = is_inside.then_some(Inside { candidate, address });

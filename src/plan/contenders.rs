@@ -70,8 +70,7 @@ impl Contenders {
 
     /// Returns how many segments could be dialled, but cannot carry anything.
     pub(super) fn unable(&self) -> usize {
-        let dialled = self.all.iter().filter(|it| it.is_dialled);
-        dialled.filter(|it| !it.is_able).count()
+        self.all.iter().filter(|it| it.is_dialled).filter(|it| !it.is_able).count()
     }
 
     /// Returns whether a segment carries ranges without being named, if it is not lost.
@@ -87,8 +86,7 @@ impl Contenders {
         let mut known: BTreeSet<usize> = named.iter().copied().flatten().collect();
         let [large, small] = &self.ranked;
         let unnamed = [near, large, small].map(|tier| -> Tier {
-            let new = tier.iter().copied().filter(|it| known.insert(*it));
-            new.map(able).collect()
+            tier.iter().copied().filter(|it| known.insert(*it)).map(able).collect()
         });
         std::iter::once(of_names).chain(unnamed).collect()
     }

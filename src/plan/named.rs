@@ -14,8 +14,7 @@ pub(super) fn position(source: &Member, left: &[Carrier], node: &str) -> Option<
     let leads = |it: &Carrier| it.candidate.leader.as_str() == node;
     let name = |id: NodeId| &source.cluster.nodes[id].node.name;
     let mut segments = source.cluster.segments.formed.iter();
-    let led = left.iter().position(leads);
-    led.or_else(|| {
+    left.iter().position(leads).or_else(|| {
         let segment = segments.find(|it| it.members.iter().any(|it| name(*it) == node))?;
         let leader = name(segment.leader);
         left.iter().position(|it| it.candidate.leader.as_str() == leader)

@@ -98,18 +98,15 @@ fn for_all(member: &Member) -> impl Iterator<Item = Cidr> {
 fn of_nodes(member: &Member) -> Prefixes<Option<Place>> {
     match &member.entry.networks {
         Networks::Typed { pods, wireguard, .. } => {
-            let ranges = pods.iter().chain([wireguard]);
-            ranges.map(|it| (it.cidr, Some(it.place.clone()))).collect()
+            pods.iter().chain([wireguard]).map(|it| (it.cidr, Some(it.place.clone()))).collect()
         }
         Networks::Flat { .. } => {
             let claims = |candidate: &'_ PeerCandidate| -> Vec<(Cidr, Option<Place>)> {
-                let pods = candidate.pods.iter();
-                pods.map(|it| (*it, Some(candidate.place.clone()))).collect()
+                candidate.pods.iter().map(|it| (*it, Some(candidate.place.clone()))).collect()
             };
             let carried = member.cluster.anchored.subnet.into_iter();
             let carried = carried.map(|it| (it, member.declaration(it).map(|it| it.place.clone())));
-            let candidates = member.membership.candidates.iter();
-            candidates.flat_map(claims).chain(carried).collect()
+            member.membership.candidates.iter().flat_map(claims).chain(carried).collect()
         }
     }
 }

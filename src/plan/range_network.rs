@@ -28,8 +28,8 @@ pub(super) enum RangeSegments {
 
 impl RangeNetworks {
     pub(super) fn new(source: &Member, left: &[Carrier], contenders: &Contenders) -> Self {
-        let candidates = source.membership.candidates.iter();
-        let usable: BTreeSet<NodeId> = candidates.flat_map(|it| &it.members).copied().collect();
+        let usable: BTreeSet<NodeId> =
+            source.membership.candidates.iter().flat_map(|it| &it.members).copied().collect();
         let mut carriers = BTreeMap::new();
         for (index, carrier) in left.iter().enumerate() {
             let members = carrier.candidate.members.iter();

@@ -23,8 +23,7 @@ pub(super) fn count(view: &TargetView, source: &TargetSource, decisions: &mut De
     let is_bare = |candidate: &PeerCandidate| {
         // `localNetworks` are not claims of nodes.
         let is_local = |it: &Cidr| {
-            let mut local = source.own.entry.local_networks.iter();
-            local.any(|network| network.cidr.contains(*it))
+            source.own.entry.local_networks.iter().any(|network| network.cidr.contains(*it))
         };
         // The only host of an external peer carries all of its ranges.
         let is_host = source.member.entry.name.is_external();

@@ -67,8 +67,7 @@ impl<'v> LoosePeer<'v> {
     /// Returns its valid ranges.
     pub fn ranges(self) -> impl Iterator<Item = Cidr> + 'v {
         let ranges = self.spec.get("allowedIPs").and_then(Value::as_array);
-        let texts = ranges.into_iter().flatten().filter_map(Value::as_str);
-        texts.filter_map(|it| it.parse().ok())
+        ranges.into_iter().flatten().filter_map(Value::as_str).filter_map(|it| it.parse().ok())
     }
 
     /// Returns it as an agent reads it.

@@ -78,8 +78,7 @@ impl TranslationFault {
 impl Translation {
     /// Returns the ranges of its allowed IPs, in their order.
     pub fn networks(&self) -> Vec<Cidr> {
-        let allowed = self.allowed_ips.iter();
-        allowed.map(|it| it.interface.network).collect()
+        self.allowed_ips.iter().map(|it| it.interface.network).collect()
     }
 
     /// Translates a spec, and asks before what Kilo's webhook asks, in its order (`Peer.Validate` in
@@ -195,8 +194,7 @@ fn endpoint(raw: &RawEndpoint) -> Result<Endpoint, Refusal> {
     if !ip.is_empty() && address.is_err() {
         return Err(Refusal::EndpointIp(ip.to_owned()));
     }
-    let valid = u16::try_from(port).ok().and_then(NonZeroU16::new);
-    let port = valid.ok_or(Refusal::Port(port))?;
+    let port = u16::try_from(port).ok().and_then(NonZeroU16::new).ok_or(Refusal::Port(port))?;
     let host = match (dns, address) {
         ("", Ok(address)) => Host::Ip(address.to_canonical()),
         _ => match dns.parse::<IpAddr>() {

@@ -174,12 +174,10 @@ impl<'a> Lines<'a> {
     /// Returns a value, without quotes.
     fn field(&mut self, key: &str) -> Option<&'a str> {
         self.seen = self.next;
-        let rest = self.rest().strip_prefix(key)?;
-        rest.starts_with(": ").then_some(())?;
+        self.rest().strip_prefix(key)?.starts_with(": ").then_some(())?;
         self.next += key.len();
         let value = self.after(": ")?;
-        let quoted = value.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-        let text = quoted.unwrap_or(value);
+        let text = value.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(value);
         (yaml::scalar(text) == value).then_some(text)
     }
 }
