@@ -119,14 +119,15 @@ impl<'c> Controls<'c> {
             place: &it.place,
         });
         let strict = self.policies.iter().filter_map(|policy| {
-            let mut limits = policy.limits().into_iter();
-            let (_, _, place) = limits.find(|it| it.0 == "acceptedClusters")?;
+            let (_, _, place) =
+                policy.limits().into_iter().find(|it| it.0 == "acceptedClusters")?;
             Some(PathControl::AcceptedClusters { policy, place })
         });
         let limits = self.members().into_iter().flat_map(|it| {
-            let accepted = AcceptedNetworks::of(self.meshes, it);
-            let accepted = accepted.map(PathControl::AcceptedNetworks);
-            accepted.into_iter().chain(self.local_networks(it))
+            AcceptedNetworks::of(self.meshes, it)
+                .map(PathControl::AcceptedNetworks)
+                .into_iter()
+                .chain(self.local_networks(it))
         });
         all.chain(denied).chain(strict).chain(limits).collect()
     }
@@ -152,8 +153,7 @@ impl<'c> Controls<'c> {
             [(self, new, &lineage.before, Some(&old_keys)), (new, self, &lineage.now, None)];
         let [had, has] = versions.map(|(it, other, counted, old_keys)| {
             let mut limits = of_meshes::limits(it, other, counted);
-            let denied = self.expectations.denied.as_ref();
-            limits.extend(denied.map(|_| of_meshes::links(it, self)));
+            limits.extend(self.expectations.denied.as_ref().map(|_| of_meshes::links(it, self)));
             limits.extend(of_guards::limits(it, old_keys));
             limits.extend(of_config::limits(it, &levels));
             limits

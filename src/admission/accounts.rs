@@ -143,8 +143,7 @@ fn wider(account: &Account) -> Vec<Account> {
     let mut all = vec![account.clone(), Account::Group(AUTHENTICATED.to_owned())];
     let namespace = match account {
         Account::User(name) => {
-            let account = name.strip_prefix(SERVICE_ACCOUNT);
-            account.and_then(|it| it.split_once(':')).map(|it| it.0)
+            name.strip_prefix(SERVICE_ACCOUNT).and_then(|it| it.split_once(':')).map(|it| it.0)
         }
         Account::Group(name) => name.strip_prefix(SERVICE_ACCOUNTS),
     };

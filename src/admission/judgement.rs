@@ -33,8 +33,7 @@ impl Guard {
     /// Returns the rules that a Peer breaks, in order of weight. The rules about its writer are not checked.
     pub fn refusals(&self, form: &PeerForm) -> Vec<Refusal> {
         let judgement = Judgement::new(self, form);
-        let rules = Refusal::ALL.iter().copied();
-        rules.filter(|it| judgement.breaks(*it)).collect()
+        Refusal::ALL.iter().copied().filter(|it| judgement.breaks(*it)).collect()
     }
 
     /// Returns the ranges that are accepted of a Peer.
@@ -90,8 +89,7 @@ impl<'g> Judgement<'g> {
                 is_small && !form.ranges.iter().all(is_range)
             }
             Refusal::DefaultRoute => {
-                let mut lengths = self.ranges.iter().map(|it| it.network.prefix_length());
-                lengths.any(|it| it == 0)
+                self.ranges.iter().map(|it| it.network.prefix_length()).any(|it| it == 0)
             }
             Refusal::OwnRange => {
                 let own = self.of_mesh(&self.guard.declared.own);
@@ -100,8 +98,7 @@ impl<'g> Judgement<'g> {
             }
             Refusal::Family => {
                 let families = &self.guard.declared.families;
-                let mut outside = self.outside.iter();
-                outside.any(|it| !families.contains(&it.family()))
+                self.outside.iter().any(|it| !families.contains(&it.family()))
             }
             Refusal::Outside => !self.outside.is_empty(),
             Refusal::HostBits => !self.ranges.iter().all(|it| it.is_network()),
@@ -170,8 +167,7 @@ impl<'g> Judgement<'g> {
     fn is_declared_name(&self, name: &str) -> bool {
         let domains = self.guard.declared.domains.get(&self.key);
         let is_under = |domain: &String| {
-            let rest = name.strip_suffix(domain.as_str());
-            rest.is_some_and(|it| it.is_empty() || it.ends_with('.'))
+            name.strip_suffix(domain.as_str()).is_some_and(|it| it.is_empty() || it.ends_with('.'))
         };
         let is_name = is_dns_subdomain(name) && address(name).is_none();
         is_name && domains.into_iter().flatten().any(is_under)
@@ -335,9 +331,10 @@ impl RangeForm {
 
 /// Returns whether a text begins as an IPv4 address that is written as IPv6.
 fn is_mapped(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    let zeros = text.split_once("ffff:").map(|it| it.0);
-    zeros.is_some_and(|it| it.ends_with(':') && it.bytes().all(|it| matches!(it, b'0' | b':')))
+    text.to_ascii_lowercase()
+        .split_once("ffff:")
+        .map(|it| it.0)
+        .is_some_and(|it| it.ends_with(':') && it.bytes().all(|it| matches!(it, b'0' | b':')))
 }
 
 /// Reads what Go's `netip.ParseAddr` reads, but for zones and IPv4-mapped addresses.

@@ -114,9 +114,10 @@ impl Growth<'_> {
 
     /// Returns the largest value of a quantity with this many clusters more.
     pub fn value(&self, quantity: Quantity, clusters: usize) -> Option<f64> {
-        let values = self.targets.iter();
-        let values = values.filter_map(|it| value(quantity, &it.with(clusters), self.capacity));
-        values.max_by(f64::total_cmp)
+        self.targets
+            .iter()
+            .filter_map(|it| value(quantity, &it.with(clusters), self.capacity))
+            .max_by(f64::total_cmp)
     }
 
     fn fit(&self, quantity: Quantity, limit: u64) -> Option<Fit> {

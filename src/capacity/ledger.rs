@@ -198,8 +198,9 @@ impl<'a> Ledger<'a> {
 
     fn sizes(&self, cluster: &ClusterName) -> FileLoad {
         let prefix = format!("{cluster}/");
-        let texts = self.tree.iter();
-        let sizes: Vec<usize> = texts
+        let sizes: Vec<usize> = self
+            .tree
+            .iter()
             .filter(|(path, _)| path.starts_with(&prefix))
             .map(|(_, text)| text.len())
             .collect();

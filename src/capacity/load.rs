@@ -246,8 +246,9 @@ impl Sum {
         let (_, bytes) = allowed_ips(ranges);
         let endpoint = leader.endpoint();
         let is_endpoint = |node: &TopologyNode| {
-            let internal = node.kilo.internal_address();
-            internal.is_some_and(|it| endpoint.is_some_and(|endpoint| endpoint.host.is(it)))
+            node.kilo
+                .internal_address()
+                .is_some_and(|it| endpoint.is_some_and(|endpoint| endpoint.host.is(it)))
         };
         let members = segment.members.iter().map(|&it| &topology.nodes[it]);
         let (mut at_endpoint, mut local) = (0, 0);
@@ -287,6 +288,5 @@ impl Sum {
 
 /// Returns the routes to a node of one's own location: to its pods, and to itself.
 fn local_routes(node: &TopologyNode) -> usize {
-    let internal = node.kilo.internal_address();
-    internal.map_or(0, |_| 1 + usize::from(node.kilo.pod_cidr.is_some()))
+    node.kilo.internal_address().map_or(0, |_| 1 + usize::from(node.kilo.pod_cidr.is_some()))
 }

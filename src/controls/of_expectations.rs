@@ -42,12 +42,13 @@ pub(super) fn changes(old: &Controls, new: &Controls, lineage: &Lineage) -> Vec<
             });
         }
     }
-    let added = has.iter().enumerate().filter(|it| !known.contains(&it.0));
-    changes.extend(added.map(|(_, it)| ControlChange {
-        subject: subject(it),
-        is_weaker: false,
-        before: None,
-        after: Some(written(it)),
+    changes.extend(has.iter().enumerate().filter(|it| !known.contains(&it.0)).map(|(_, it)| {
+        ControlChange {
+            subject: subject(it),
+            is_weaker: false,
+            before: None,
+            after: Some(written(it)),
+        }
     }));
     changes.extend(of_undeclared(old, new));
     changes
@@ -85,19 +86,19 @@ fn of_undeclared(old: &Controls, new: &Controls) -> Vec<ControlChange> {
             });
         }
     }
-    let gone = had.iter().filter(|old| has.iter().all(|it| it.name != old.name));
-    changes.extend(gone.map(|it| ControlChange {
-        subject: format!("exception {}", Quoted(&it.name)),
-        is_weaker: false,
-        before: Some(written_exception(it)),
-        after: None,
+    changes.extend(had.iter().filter(|old| has.iter().all(|it| it.name != old.name)).map(|it| {
+        ControlChange {
+            subject: format!("exception {}", Quoted(&it.name)),
+            is_weaker: false,
+            before: Some(written_exception(it)),
+            after: None,
+        }
     }));
     changes
 }
 
 fn denials<'c>(controls: &Controls<'c>) -> impl Iterator<Item = &'c Expectation> {
-    let all = controls.expectations.expectations.iter();
-    all.filter(|it| it.expected == Expected::Deny)
+    controls.expectations.expectations.iter().filter(|it| it.expected == Expected::Deny)
 }
 
 fn sides(expectation: &Expectation) -> Sides<'_> {

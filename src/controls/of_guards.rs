@@ -13,16 +13,15 @@ pub(super) type OldKeys<'c> = BTreeMap<&'c str, BTreeSet<String>>;
 
 /// Returns the old keys of all declarations in the guards of the new version.
 pub(super) fn old_keys<'c>(new: &Controls<'c>, lineage: &Lineage) -> OldKeys<'c> {
-    let guards = new.guards.iter().filter_map(GuardFile::guard);
-    let keys = guards.flat_map(|it| it.guard.keys());
+    let keys = new.guards.iter().filter_map(GuardFile::guard).flat_map(|it| it.guard.keys());
     let old_mesh = |it| *lineage.meshes.get(it).unwrap_or(&it);
     let old = keys.map(|key| {
         let old = match key.split_once('/') {
             None => BTreeSet::from([old_mesh(key).to_owned()]),
-            Some((mesh, source)) => {
-                let sources = old_names(&lineage.now, &[source.to_owned()]).into_iter();
-                sources.map(|it| format!("{}/{it}", old_mesh(mesh))).collect()
-            }
+            Some((mesh, source)) => old_names(&lineage.now, &[source.to_owned()])
+                .into_iter()
+                .map(|it| format!("{}/{it}", old_mesh(mesh)))
+                .collect(),
         };
         (key, old)
     });

@@ -32,8 +32,7 @@ pub(super) fn limits<'c>(
         let policy = it.policies.iter().find(|it| it.cluster == *cluster);
         limits.extend(of_policy(it.meshes, cluster, policy, counted));
     }
-    let groups = it.meshes.iter().flat_map(|it| &it.groups).chain(&it.config.groups);
-    limits.extend(groups.map(|it| {
+    limits.extend(it.meshes.iter().flat_map(|it| &it.groups).chain(&it.config.groups).map(|it| {
         let (subject, place) = (format!("group `{}`", it.name), Some(it.place.clone()));
         Limit::new(subject, &it.clusters, place, Passing::Undecided)
     }));
@@ -183,8 +182,7 @@ pub(super) fn links<'c>(controls: &Controls<'c>, old: &Controls) -> Limit<'c> {
 
 /// Returns the ranges that a cluster accepts in a mesh: those of its entry and of its policy.
 fn accepted_in_effect(entry: &Entry) -> Vec<Cidr> {
-    let lists = entry.accepted_lists();
-    lists.fold(everything(), |accepted, list| {
+    entry.accepted_lists().fold(everything(), |accepted, list| {
         let list = Prefixes::union(list.iter().map(|it| it.cidr));
         accepted.into_iter().flat_map(|it| list.common(it)).collect()
     })

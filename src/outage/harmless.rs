@@ -100,8 +100,7 @@ impl<'f, 'a> HarmlessLosses<'f, 'a> {
 }
 
 fn has_no_member_left(site: &Site, segment: SegmentId, lost: &BTreeSet<NodeId>) -> bool {
-    let mut members = site.model.topology.segments[segment].members.iter();
-    members.all(|it| lost.contains(it))
+    site.model.topology.segments[segment].members.iter().all(|it| lost.contains(it))
 }
 
 /// Returns the segments with a node whose endpoint is a name.
@@ -125,8 +124,8 @@ fn is_uniform(site: &Site) -> bool {
         let internal = kilo.internal_address().map(family);
         (internal, kilo.pod_cidr.map(Cidr::family))
     };
-    let counted = nodes().filter(|it| it.segment.is_some());
-    let kinds: BTreeSet<_> = counted.map(|it| kind(&it.kilo)).collect();
+    let kinds: BTreeSet<_> =
+        nodes().filter(|it| it.segment.is_some()).map(|it| kind(&it.kilo)).collect();
     let mut reported: Vec<_> = nodes().map(|it| it.kilo.granularity).collect();
     reported.dedup();
     reported.len() <= 1 && kinds.len() <= 1 && site.is_regular()
@@ -186,14 +185,12 @@ fn are_ranges_alone(site: &Site, node: NodeId) -> bool {
 
 /// Returns the nodes that have the key of a Peer with addresses of a range that their cluster declares as a whole.
 fn carriers(fabric: &Fabric) -> BTreeSet<NodeRef> {
-    let peers = fabric.contents().flat_map(|it| &it.peers);
-    let specs = peers.filter_map(|it| it.spec.as_ref().ok());
+    let specs = fabric.contents().flat_map(|it| &it.peers).filter_map(|it| it.spec.as_ref().ok());
     let mut carriers = BTreeSet::new();
     for spec in specs {
         let is_carrier = |at: &&NodeRef| {
             let site = fabric.site(at.site);
-            let mut ranges = spec.allowed_ips.iter();
-            ranges.any(|it| has_part_of_all(site, it.interface.network))
+            spec.allowed_ips.iter().any(|it| has_part_of_all(site, it.interface.network))
         };
         carriers.extend(fabric.holders(&spec.key).iter().filter(is_carrier));
     }

@@ -17,14 +17,13 @@ impl LostNodes {
 
     /// Returns the nodes.
     pub fn nodes(&self) -> impl Iterator<Item = NodeRef> {
-        let by_site = self.by_site();
-        by_site.flat_map(|(site, nodes)| nodes.iter().map(move |&node| NodeRef { site, node }))
+        self.by_site()
+            .flat_map(|(site, nodes)| nodes.iter().map(move |&node| NodeRef { site, node }))
     }
 
     /// Returns whether a node is one of them.
     pub fn contain(&self, at: NodeRef) -> bool {
-        let nodes = self.0.get(&at.site);
-        nodes.is_some_and(|it| it.contains(&at.node))
+        self.0.get(&at.site).is_some_and(|it| it.contains(&at.node))
     }
 
     /// Returns whether a cluster loses any node.
@@ -34,8 +33,8 @@ impl LostNodes {
 
     /// Returns whether a cluster loses every node that its Kilo counts.
     pub fn are_all_of(&self, fabric: &Fabric, site: SiteId) -> bool {
-        let nodes = fabric.site(site).model.topology.nodes.numbered();
-        let mut counted = nodes.filter(|it| it.1.segment.is_some());
+        let mut counted =
+            fabric.site(site).model.topology.nodes.numbered().filter(|it| it.1.segment.is_some());
         self.touch(site) && counted.all(|(node, _)| self.contain(NodeRef { site, node }))
     }
 

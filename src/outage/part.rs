@@ -25,8 +25,7 @@ impl FleetPart {
     /// Returns its nodes.
     pub fn nodes(&self, fabric: &Fabric) -> LostNodes {
         let all_of = |site: SiteId| {
-            let nodes = fabric.site(site).reading.nodes.ids();
-            nodes.map(move |node| NodeRef { site, node })
+            fabric.site(site).reading.nodes.ids().map(move |node| NodeRef { site, node })
         };
         match self {
             Self::Node(at) => LostNodes::from_iter([*at]),
@@ -38,8 +37,7 @@ impl FleetPart {
                 let sites = fabric.sites.ids().flat_map(all_of);
                 let is_inside = |at: &NodeRef| {
                     let node = &fabric.site(at.site).reading.nodes[at.node];
-                    let mut endpoints = node.endpoints();
-                    endpoints.any(|it| range.holds(it.0))
+                    node.endpoints().any(|it| range.holds(it.0))
                 };
                 sites.filter(is_inside).collect()
             }
@@ -63,8 +61,7 @@ pub fn single_parts(fabric: &Fabric) -> Vec<FleetPart> {
     let mut parts = Vec::new();
     let sites = fabric.sites.numbered();
     for (site, it) in sites.filter(|it| !it.1.cluster.is_external()) {
-        let nodes = it.model.topology.nodes.numbered();
-        let counted = nodes.filter(|it| it.1.segment.is_some());
+        let counted = it.model.topology.nodes.numbered().filter(|it| it.1.segment.is_some());
         let mut locations: BTreeMap<&str, BTreeSet<NodeId>> = BTreeMap::new();
         let mut count = 0;
         for (node, own) in counted {

@@ -68,8 +68,7 @@ impl OutageResult {
 impl LostPaths {
     /// Returns whether one of them leads to a range of a whole cluster.
     pub(super) fn leads_to_a_range(&self) -> bool {
-        let mut classes = self.classes.keys();
-        classes.any(|it| matches!(it.1, AddressClass::Service | AddressClass::Network))
+        self.classes.keys().any(|it| matches!(it.1, AddressClass::Service | AddressClass::Network))
     }
 
     /// Returns their number.
@@ -312,6 +311,5 @@ fn by_class(blocks: &Blocks) -> Vec<(AddressClass, FixedBitSet)> {
 
 /// Returns whether a link declares paths between two blocks of declared classes.
 fn are_declared(from: Option<AddressClass>, to: Option<AddressClass>) -> bool {
-    let classes = from.zip(to);
-    classes.is_some_and(|(from, to)| Declared::are_declared(from, to))
+    from.zip(to).is_some_and(|(from, to)| Declared::are_declared(from, to))
 }

@@ -34,15 +34,14 @@ impl OutageProof<'_, '_, '_, '_> {
     /// Counts the declared paths from and to lost nodes.
     fn own_paths(&self, lost: &LostNodes) -> u64 {
         let left = self.left(lost);
-        let pairs = pairs(self.fabric());
-        let touched = pairs.filter(|it| it.both().into_iter().any(|it| lost.touch(it)));
-        let own = touched.map(|pair| {
-            let working = self.working(pair);
-            let mut others = working.clone();
-            others.retain(&left[pair.from], &left[pair.to]);
-            let own = self.counted(pair, working.without(&others));
-            own.map_or(0, |it| it.count())
-        });
+        let own = pairs(self.fabric())
+            .filter(|it| it.both().into_iter().any(|it| lost.touch(it)))
+            .map(|pair| {
+                let working = self.working(pair);
+                let mut others = working.clone();
+                others.retain(&left[pair.from], &left[pair.to]);
+                self.counted(pair, working.without(&others)).map_or(0, |it| it.count())
+            });
         own.sum()
     }
 
@@ -89,8 +88,7 @@ impl OutageProof<'_, '_, '_, '_> {
         });
         let fabric = Fabric::new(sites.collect());
         let is_wanted = |one, other| {
-            let mut pairs = ended.iter().map(|it| it.pair.both());
-            pairs.any(|it| it == [one, other] || it == [other, one])
+            ended.iter().map(|it| it.pair.both()).any(|it| it == [one, other] || it == [other, one])
         };
         let reach = Reach::among(&fabric, self.most, is_wanted);
         if self.most < reach.steps() {
@@ -109,7 +107,8 @@ impl OutageProof<'_, '_, '_, '_> {
 /// Returns all pairs of clusters.
 fn pairs(fabric: &Fabric) -> impl Iterator<Item = SitePair> {
     let sites = fabric.sites.ids();
-    let pairs =
-        sites.clone().flat_map(move |from| sites.clone().map(move |to| SitePair { from, to }));
-    pairs.filter(|it| it.from != it.to)
+    sites
+        .clone()
+        .flat_map(move |from| sites.clone().map(move |to| SitePair { from, to }))
+        .filter(|it| it.from != it.to)
 }

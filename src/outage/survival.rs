@@ -64,8 +64,8 @@ impl OutageProof<'_, '_, '_, '_> {
         harmful.sort_by_key(|it| Reverse(count(&it.1)));
         if let Some((_, worst)) = harmful.first() {
             survival.ended = count(worst);
-            let mut classes = harmful.iter().flat_map(|it| &it.1);
-            survival.is_carried = classes.any(LostPaths::leads_to_a_range);
+            survival.is_carried =
+                harmful.iter().flat_map(|it| &it.1).any(LostPaths::leads_to_a_range);
             let example = worst.iter().find_map(|it| Some((it.pair, it.example?)));
             survival.example = example.map(|(pair, [from, to])| {
                 [
@@ -85,11 +85,12 @@ impl OutageProof<'_, '_, '_, '_> {
         let is_meant = |it: &SitePair| {
             !meant.senders[it.from].is_clear() && !meant.receivers[it.to].is_clear()
         };
-        let partial = pairs.filter(is_meant).map(|pair| {
-            let partial = self.meant(pair, self.working_in_part(pair), meant);
-            partial.map_or(0, |it| it.count())
-        });
-        partial.sum()
+        pairs
+            .filter(is_meant)
+            .map(|pair| {
+                self.meant(pair, self.working_in_part(pair), meant).map_or(0, |it| it.count())
+            })
+            .sum()
     }
 
     /// Returns those of some paths that an expectation means.
@@ -105,6 +106,5 @@ impl OutageProof<'_, '_, '_, '_> {
 
 /// Returns whether an expectation is about the cluster of a node.
 fn is_concerned(at: NodeRef, meant: &MeantBlocks) -> bool {
-    let sides = [&meant.senders, &meant.receivers];
-    sides.into_iter().any(|it| !it[at.site].is_clear())
+    [&meant.senders, &meant.receivers].into_iter().any(|it| !it[at.site].is_clear())
 }

@@ -182,8 +182,7 @@ impl Fabric<'_> {
         let is_own = |claim: &&TunnelClaim| claim.tunnel == Tunnel::Segment(segment);
         let Some(&claim) = claims.iter().find(|it| !is_own(it)) else {
             // To the pods of another node of the location, too, a route of Kilo's leads.
-            let missing = missing(site, at).filter(|_| connected.is_none());
-            return missing.map_or(Ok(()), Err);
+            return missing(site, at).filter(|_| connected.is_none()).map_or(Ok(()), Err);
         };
         if let Some(missing) = missing(site, at) {
             return Err(missing);
@@ -224,8 +223,7 @@ pub(crate) fn stays(site: &Site, at: NodeRef, destination: IpAddr) -> Result<(),
     let Some(connected) = site.connection(at.node, destination) else {
         return Ok(());
     };
-    let mut around = site.model.tunnels.holding(destination);
-    let longest = around.find_map(|slot| {
+    let longest = site.model.tunnels.holding(destination).find_map(|slot| {
         let (range, claims) = site.model.tunnels.at(slot);
         let mut claims = claims.iter();
         let is_peer = |it: &TunnelClaim| matches!(it.tunnel, Tunnel::Peer(_));

@@ -6,8 +6,8 @@ use crate::agent::model::{Tunnel, TunnelClaim};
 
 /// Looks whether a packet gets from a node to its leader.
 pub(super) fn reaches(site: &Site, from: NodeRef, leader: NodeRef) -> Result<(), Ending> {
-    let fault = site.hop_fault(from.node, leader.node);
-    fault.map_or(Ok(()), |it| Err(ending(site, [from, leader], it)))
+    site.hop_fault(from.node, leader.node)
+        .map_or(Ok(()), |it| Err(ending(site, [from, leader], it)))
 }
 
 /// Looks whether the leader of a location hands a packet to the node that it is meant for.
@@ -15,8 +15,8 @@ pub(super) fn hands(site: &Site, leader: NodeRef, packet: &Packet) -> Result<(),
     let Goal::Node(to) = packet.to else {
         return Ok(());
     };
-    let fault = site.delivery_fault(leader.node, to.node, packet.destination);
-    fault.map_or(Ok(()), |it| Err(ending(site, [leader, to], it)))
+    site.delivery_fault(leader.node, to.node, packet.destination)
+        .map_or(Ok(()), |it| Err(ending(site, [leader, to], it)))
 }
 
 fn ending(site: &Site, [at, to]: [NodeRef; 2], fault: HopFault) -> Ending {

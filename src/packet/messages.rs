@@ -112,8 +112,7 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
         Goal::Node(at) => Some(at),
         Goal::Services(_) | Goal::Network(_) => None,
     };
-    let mut ends = [Some(from), goal].into_iter().flatten();
-    let unselected = ends.find(|at| {
+    let unselected = [Some(from), goal].into_iter().flatten().find(|at| {
         let site = fabric.site(at.site);
         let node = site.snapshot_of(at.node);
         !site.entry.selector.matches(&node.labels)

@@ -80,9 +80,10 @@ impl Fabric<'_> {
 
     /// Returns the clusters of a packet's ends that are pods whose nodes show that pods have other addresses.
     pub fn unrouted_pods(&self, packet: &Packet) -> impl Iterator<Item = SiteId> {
-        let ends = [(packet.from.site, packet.source), (packet.to.site(), packet.destination)];
-        let unrouted = ends.into_iter().filter(|it| self.site(it.0).has_unrouted_pods(it.1));
-        unrouted.map(|it| it.0)
+        [(packet.from.site, packet.source), (packet.to.site(), packet.destination)]
+            .into_iter()
+            .filter(|it| self.site(it.0).has_unrouted_pods(it.1))
+            .map(|it| it.0)
     }
 
     /// Returns the pods that sent a packet, if a network plugin may masquerade it and it is lost then.
@@ -142,8 +143,7 @@ impl Fabric<'_> {
         let Goal::Network(_) = packet.to else {
             return None;
         };
-        let site = self.site(carrier.site);
-        let (range, node) = site.distant(carrier.node, packet.destination)?;
+        let (range, node) = self.site(carrier.site).distant(carrier.node, packet.destination)?;
         Some(Distant { node: NodeRef { node, ..carrier }, carrier, range })
     }
 }

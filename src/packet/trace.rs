@@ -83,8 +83,7 @@ impl Trace {
 
     /// Returns whether the packet arrives and its answer doesn't.
     pub fn return_fails(&self) -> bool {
-        let back = self.back.as_ref();
-        back.is_some_and(|(_, way)| !way.ending.is_delivered())
+        self.back.as_ref().is_some_and(|(_, way)| !way.ending.is_delivered())
     }
 
     /// Returns the name of how it ends, as `explain` knows it.

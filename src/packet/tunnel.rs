@@ -92,10 +92,8 @@ impl Fabric<'_> {
             let doubt = Doubt::Peers { peers: vec![back] };
             return Err(Ending::Ambiguous { at: by, doubt });
         }
-        let secret = |site: &Site, peer| {
-            let share = site.model.share(peer);
-            share.and_then(|it| it.translation.preshared_key)
-        };
+        let secret =
+            |site: &Site, peer| site.model.share(peer).and_then(|it| it.translation.preshared_key);
         if secret(self.site(sender.site), peer) != secret(site, back) {
             return Err(refused(Unaccepted::PresharedKey { peer: back }));
         }
@@ -134,8 +132,7 @@ impl Fabric<'_> {
         session: Session,
     ) -> Result<(NodeRef, Option<Endpoint>), Ending> {
         let endpoint = |side: &TunnelSide| {
-            let site = self.site(side.at.site);
-            site.model.endpoint(Tunnel::Peer(side.peer)).cloned()
+            self.site(side.at.site).model.endpoint(Tunnel::Peer(side.peer)).cloned()
         };
         let calls = 0 < self.node(far.at).kilo.keepalive;
         let opened = match session {
@@ -152,9 +149,10 @@ impl Fabric<'_> {
             }
         };
         let missing = || {
-            let sides = [(there, near), (again, far)];
-            let missing = sides.into_iter().filter(|(dials, _)| !dials);
-            missing.map(|(_, side)| side)
+            [(there, near), (again, far)]
+                .into_iter()
+                .filter(|(dials, _)| !dials)
+                .map(|(_, side)| side)
         };
         // A side that cannot dial the other one answers at the address from which it sees the other one.
         for &TunnelSide { at, peer, other } in missing() {

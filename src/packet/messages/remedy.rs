@@ -90,8 +90,7 @@ impl FailedPacket<'_, '_> {
         range: Cidr,
     ) -> Option<String> {
         let applied = peer(self.fabric, site, claim.tunnel)?.applied;
-        let is_foreign = applied.claims.source.is_none();
-        is_foreign.then(|| {
+        applied.claims.source.is_none().then(|| {
             format!(
                 "remove {range} from the Peer {}, which clustermesh did not render",
                 applied.name

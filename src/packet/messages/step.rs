@@ -79,8 +79,9 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
     match step {
         Step::Dialled { by, endpoint, assumes } => {
             premises.extend(endpoint.as_ref().and_then(|it| of_name(fabric, *by, it)));
-            let dialled = assumes.iter().filter(|_| endpoint.is_some());
-            premises.extend(dialled.filter_map(|it| of_dial(fabric, it)));
+            premises.extend(
+                assumes.iter().filter(|_| endpoint.is_some()).filter_map(|it| of_dial(fabric, it)),
+            );
         }
         Step::Arrived { at } => {
             let here = called(fabric, *at);
@@ -101,8 +102,9 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
                 }
                 Goal::Node(_) => {
                     premises.extend(of_pods(fabric, packet));
-                    let unencapsulated = fabric.unencapsulated(packet, *at);
-                    premises.extend(unencapsulated.map(|it| of_location(fabric, it)));
+                    premises.extend(
+                        fabric.unencapsulated(packet, *at).map(|it| of_location(fabric, it)),
+                    );
                 }
             }
         }

@@ -74,8 +74,7 @@ fn undeclared(
     }
     let of_others = || {
         let mut others = fabric.sites.numbered().filter(|it| Some(it.0) != other);
-        let only = others.next().map(|it| it.0);
-        only.filter(|_| others.next().is_none())
+        others.next().map(|it| it.0).filter(|_| others.next().is_none())
     };
     let site = match cluster {
         Some(name) => fabric.site_named(name),
@@ -132,14 +131,13 @@ fn unassigned(fabric: &Fabric, address: IpAddr, cluster: &str) -> Option<Finding
     let range = entry.networks.all().into_iter().find(holds)?;
     // A narrower range is that of a node which is gone.
     let sends = |site: &Site| {
-        let longest = site.model.tunnels.holding(address).next();
-        longest.is_some_and(|slot| {
+        site.model.tunnels.holding(address).next().is_some_and(|slot| {
             let (around, claims) = site.model.tunnels.at(slot);
             around == range.cidr && claims.iter().any(|it| it.peer().is_some())
         })
     };
-    let mut others = (fabric.sites.iter()).filter(|it| it.cluster.as_str() != cluster);
-    let is_sent = others.any(|it| sends(it));
+    let is_sent =
+        (fabric.sites.iter()).filter(|it| it.cluster.as_str() != cluster).any(|it| sends(it));
     let message = format!(
         "{address} is in {} of {cluster}, but is neither an address of a node in its snapshot nor in the pod CIDR of one{}",
         range.cidr,
