@@ -57,11 +57,12 @@ fn applications(settings: &Settings) -> Vec<ArgoApplication> {
     let roots = &settings.config.roots;
     let top = settings.surroundings.repository();
     let folders = [Some(settings.config.join("")), top].into_iter().flatten();
-    let listed = folders
+    let files: Vec<PathBuf> = folders
         .map(|it| it.join(FOLDER))
         .filter(|it| disk::is_folder(roots, it).unwrap_or(false))
-        .flat_map(|it| disk::files_in(roots, &it, &["yaml", "yml"]).unwrap_or_default());
-    let files: Vec<PathBuf> = listed.chain(outputs::recorded(settings)).collect();
+        .flat_map(|it| disk::files_in(roots, &it, &["yaml", "yml"]).unwrap_or_default())
+        .chain(outputs::recorded(settings))
+        .collect();
     files
         .iter()
         .filter_map(|path| Some((path, disk::read_text(roots, path, LIMIT).ok()?)))

@@ -156,8 +156,7 @@ pub(crate) fn plan(inputs: &Inputs) -> anyhow::Result<Option<RenderPlan<'_>>> {
 impl<'a> PlanAttempt<'a> {
     fn make(inputs: &'a Inputs) -> anyhow::Result<Self> {
         let (fleet, missing) = fleet(inputs);
-        let ceilings = inputs.settings.ceilings;
-        let exceeded = ceilings.exceeded(Counted::Peers, fleet.peers());
+        let exceeded = inputs.settings.ceilings.exceeded(Counted::Peers, fleet.peers());
         let is_whole = inputs.is_whole && missing.is_empty() && exceeded.is_none();
         let plan = is_whole.then(|| plan::plan(&fleet)).transpose()?;
         Ok(Self { fleet, missing, exceeded, plan })

@@ -161,8 +161,8 @@ pub(crate) fn named<'a>(
 
 /// Returns every cluster that a mesh names.
 pub(crate) fn clusters(inputs: &Inputs) -> Vec<ClusterName> {
-    let entries = inputs.meshes.iter().flat_map(|mesh| &mesh.entries);
-    let clusters: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
+    let clusters: BTreeSet<&ClusterName> =
+        inputs.meshes.iter().flat_map(|mesh| &mesh.entries).map(|entry| &entry.name).collect();
     clusters.into_iter().cloned().collect()
 }
 
@@ -211,8 +211,7 @@ impl ClusterPeers {
         for external in &plan.externals {
             let name = external.cluster.external().unwrap_or_default();
             let source = Arc::from(format!("clustermesh wireguard {name}"));
-            let sets = external.peer_sets.iter();
-            let files = sets.map(|it| AppliedFile::read(&source, &texts[*it]));
+            let files = external.peer_sets.iter().map(|it| AppliedFile::read(&source, &texts[*it]));
             self.files.insert(external.cluster.clone(), files.collect());
         }
     }
@@ -228,8 +227,9 @@ impl ClusterPeers {
         for (cluster, has) in &has.files {
             let gets = self.files.entry(cluster.clone()).or_default();
             if let Some(foreign) = foreign_peers(has, gets, meshes) {
-                let peers = foreign.content.peers.iter();
-                names.extend(peers.map(|it| (cluster.clone(), it.name.clone())));
+                names.extend(
+                    foreign.content.peers.iter().map(|it| (cluster.clone(), it.name.clone())),
+                );
                 gets.push(foreign);
             }
         }
@@ -275,8 +275,8 @@ impl ClusterPeers {
         fleet: Option<&Fleet<'a>>,
         other: Option<&Fabric>,
     ) -> Fabric<'a> {
-        let entries = in_order_of_rank(&inputs.meshes).into_iter();
-        let members: Vec<(&Entry, &Snapshot)> = entries
+        let members: Vec<(&Entry, &Snapshot)> = in_order_of_rank(&inputs.meshes)
+            .into_iter()
             .filter_map(|entry| Some((entry, &*inputs.snapshots.get(&entry.name)?.snapshot)))
             .collect();
         let sites = members.into_par_iter().map(|(entry, snapshot)| {
@@ -341,8 +341,7 @@ impl ClusterPeers {
                 continue;
             };
             self.files.insert(cluster.clone(), Vec::with_capacity(found.len()));
-            let found = found.into_iter().filter(|it| is_meant(&listing.path, it));
-            meant.extend(found.map(|name| {
+            meant.extend(found.into_iter().filter(|it| is_meant(&listing.path, it)).map(|name| {
                 let path = listing.path.join(&name);
                 (name, cluster, path)
             }));

@@ -80,8 +80,7 @@ impl CommandFailure {
 
     /// Returns the same with other mistakes, if there are any.
     pub(crate) fn map(self, change: impl FnOnce(FileMistakes) -> FileMistakes) -> Self {
-        let mistakes = self.into_mistakes();
-        mistakes.map_or_else(Self::Error, |it| Self::Mistakes(change(it)))
+        self.into_mistakes().map_or_else(Self::Error, |it| Self::Mistakes(change(it)))
     }
 }
 

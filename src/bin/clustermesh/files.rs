@@ -137,7 +137,6 @@ impl ShownFiles {
         }
         let rendered = || self.rendered.get()?.get(name);
         let later = self.later.get(name).or_else(rendered)?;
-        let known = later.known.get_or_init(|| later.read(name).map(Box::new));
-        known.as_deref()
+        later.known.get_or_init(|| later.read(name).map(Box::new)).as_deref()
     }
 }

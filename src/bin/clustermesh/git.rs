@@ -118,8 +118,8 @@ impl GitRepository {
         let is_name = !name.is_empty() && name.len() <= NAME && !name.contains(['\n', '\r', '\0']);
         let object = if is_name {
             // git ends at names of which it has no log.
-            let found = self.find(name);
-            found.with_context(|| format!("`{name}` is not a commit of this repository"))?
+            self.find(name)
+                .with_context(|| format!("`{name}` is not a commit of this repository"))?
         } else {
             None
         };

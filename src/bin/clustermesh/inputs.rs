@@ -406,8 +406,8 @@ fn place(source: &Source, error: &SnapshotError) -> Place {
             _ => whole.key("nodes"),
         };
     };
-    let lines = source.text.split_inclusive('\n');
-    let before: usize = lines.take(json.line().saturating_sub(1)).map(str::len).sum();
+    let before: usize =
+        source.text.split_inclusive('\n').take(json.line().saturating_sub(1)).map(str::len).sum();
     let mut start = (before + json.column().saturating_sub(1)).min(source.text.len());
     while !source.text.is_char_boundary(start) {
         start -= 1;

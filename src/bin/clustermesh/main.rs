@@ -168,8 +168,7 @@ fn run(
 
 /// Prints help, the version, or what is wrong with the command line.
 fn refuse(error: &clap::Error) -> ExitCode {
-    let printed = error.print();
-    let is_lost = printed.is_err_and(|it| it.kind() != io::ErrorKind::BrokenPipe);
+    let is_lost = error.print().is_err_and(|it| it.kind() != io::ErrorKind::BrokenPipe);
     if error.use_stderr() || is_lost { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }
 

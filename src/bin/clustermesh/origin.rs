@@ -27,8 +27,7 @@ pub(crate) fn of(inputs: &Inputs, against: Option<&OsStr>) -> ResultOrigin {
         date: Date::from_unix_seconds(time).to_string(),
     });
     let commit = |name: &str| {
-        let commit = GitRepository::around_here().and_then(|it| it.commit(name)).ok()?;
-        Some(commit.short().to_owned())
+        Some(GitRepository::around_here().and_then(|it| it.commit(name)).ok()?.short().to_owned())
     };
     // Not a folder, and not `none`.
     let against = against

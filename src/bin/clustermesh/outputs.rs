@@ -103,8 +103,7 @@ pub(crate) fn compare(
         return Ok(Outputs::default());
     }
     let is_mirror = |path: &str| Path::new(path).starts_with(mirrors::folder(settings));
-    let mut recorded = record.iter().flat_map(|it| it.0.keys());
-    let has_outputs = recorded.any(|it| !is_mirror(it));
+    let has_outputs = record.iter().flat_map(|it| it.0.keys()).any(|it| !is_mirror(it));
     if let (None, Some(record), true) = (&config.path.value, &record, has_outputs) {
         return Err(vec![without_config(settings, record)]);
     }
@@ -198,8 +197,7 @@ fn is_hidden(base: &Path, file: &Path) -> bool {
 
 fn has_hidden(path: &Path) -> bool {
     let is_hidden = |name: &OsStr| name.to_string_lossy().starts_with('.');
-    let mut names = path.components();
-    names.any(|it| matches!(it, Component::Normal(name) if is_hidden(name)))
+    path.components().any(|it| matches!(it, Component::Normal(name) if is_hidden(name)))
 }
 
 /// Returns the paths of the outputs that the last render has written; none if that is unknown.

@@ -40,8 +40,8 @@ pub(crate) struct Printed<'a> {
 /// # Errors
 /// An unknown target, or what [`checked_plan::check`] fails with.
 pub(crate) fn print<'a>(inputs: &'a Inputs, order: &PrintOrder) -> anyhow::Result<Printed<'a>> {
-    let is_tree = disk::is_there(&Roots::anywhere(), &inputs.settings.rendered.value)?;
-    let fate = is_tree.then_some(Fate::Replaced);
+    let fate = disk::is_there(&Roots::anywhere(), &inputs.settings.rendered.value)?
+        .then_some(Fate::Replaced);
     let mut checked = checked_plan::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
     allowed_losses::allow_no_mesh(order.allowances, &mut checked, false);
     let losses = losses(&checked, order)?;

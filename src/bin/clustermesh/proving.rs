@@ -52,6 +52,5 @@ pub(crate) fn verified(
     asked: Asked,
     excused: impl FnOnce() -> Excused,
 ) -> Verification {
-    let sound = verify_sound(reach, asked);
-    sound.unwrap_or_else(|| verify_excusing(reach, asked, &excused()))
+    verify_sound(reach, asked).unwrap_or_else(|| verify_excusing(reach, asked, &excused()))
 }

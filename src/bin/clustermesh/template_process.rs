@@ -106,8 +106,8 @@ impl Worker {
             // A process that dies prints something about memory, and nothing about the template.
             .stderr(Stdio::null())
             .spawn()?;
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let (orders, replies) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
+        let (orders, replies) =
+            child.stdin.take().zip(child.stdout.take()).ok_or(io::ErrorKind::BrokenPipe)?;
         Ok(Self {
             child,
             orders: BufWriter::with_capacity(PIPE, orders),
@@ -130,11 +130,11 @@ impl Worker {
     }
 
     fn send(&mut self, message: &impl Serialize) -> Result<(), FillerEnd> {
-        let sent = serde_json::to_writer(&mut self.orders, message)
+        serde_json::to_writer(&mut self.orders, message)
             .map_err(io::Error::from)
             .and_then(|()| self.orders.write_all(b"\n"))
-            .and_then(|()| self.orders.flush());
-        sent.map_err(|error| self.ended(&error))
+            .and_then(|()| self.orders.flush())
+            .map_err(|error| self.ended(&error))
     }
 
     fn reply(&mut self) -> Result<Reply, FillerEnd> {
@@ -169,7 +169,6 @@ impl Drop for Worker {
 /// lead to a program of the repository.
 fn program() -> io::Result<PathBuf> {
     env::current_exe().or_else(|error| {
-        let called = env::args_os().next().map(PathBuf::from);
-        called.filter(|it| it.is_absolute()).ok_or(error)
+        env::args_os().next().map(PathBuf::from).filter(|it| it.is_absolute()).ok_or(error)
     })
 }

@@ -77,8 +77,7 @@ pub(crate) fn is_current(
 ) -> anyhow::Result<bool> {
     let tree = manifest::tree_of(plan, texts)?;
     let roots = settings.roots_of(&settings.rendered);
-    let survey = survey(&roots, &settings.rendered.value, &tree)?;
-    Ok(survey.is_current())
+    Ok(survey(&roots, &settings.rendered.value, &tree)?.is_current())
 }
 
 /// The numbers of changed Peers, by target.
@@ -136,8 +135,7 @@ fn peers_by_target(files: &[(Arc<str>, Arc<str>)]) -> BTreeMap<String, NamedPeer
     let mut targets: BTreeMap<String, NamedPeers> = BTreeMap::new();
     for file in AppliedFile::read_all(files) {
         let peers = targets.entry(target_of(&file.source).to_owned()).or_default();
-        let named = file.content.peers.iter();
-        peers.extend(named.map(|peer| (peer.name.clone(), peer.spec.clone())));
+        peers.extend(file.content.peers.iter().map(|peer| (peer.name.clone(), peer.spec.clone())));
     }
     targets
 }
@@ -213,8 +211,8 @@ fn seen_from(here: &Path, folder: &Path) -> PathBuf {
 /// Lets people see what findings about a tree point to.
 pub(crate) fn show(on_disk: &OnDiskTree, files: &ShownFiles, settings: &Settings) {
     let differing = on_disk.files.iter().map(|it| it.path.as_str());
-    let same = on_disk.same.iter().map(String::as_str);
-    let kustomizations = same.filter(|path| path.ends_with(KUSTOMIZATION));
+    let kustomizations =
+        on_disk.same.iter().map(String::as_str).filter(|path| path.ends_with(KUSTOMIZATION));
     let root = &settings.rendered.value;
     let roots = settings.roots_of(&settings.rendered);
     let paths = differing.chain(kustomizations);

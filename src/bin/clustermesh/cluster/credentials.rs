@@ -144,8 +144,7 @@ fn field(
 
 /// Returns a secret field. Only its own way to be written shows it.
 fn secret(user: &AuthInfo, field: &str) -> Option<String> {
-    let written = serde_json::to_value(user).ok()?;
-    written.get(field)?.as_str().map(str::to_owned)
+    serde_json::to_value(user).ok()?.get(field)?.as_str().map(str::to_owned)
 }
 
 /// Reads a file of credentials, which errors call `what`. They never quote the path: where a path

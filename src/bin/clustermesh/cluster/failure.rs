@@ -23,10 +23,8 @@ pub(super) enum RequestFailure {
 
 /// Returns what an error before the answer means.
 pub(super) fn of_request(error: &kube::Error, connection: &Connection) -> RequestFailure {
-    let is_connect = chain(error).any(|it| {
-        let error = it.downcast_ref::<legacy::Error>();
-        error.is_some_and(legacy::Error::is_connect)
-    });
+    let is_connect = chain(error)
+        .any(|it| it.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect));
     let known = chain(error).find_map(|cause| known(cause, connection, is_connect));
     known.unwrap_or_else(|| {
         let problem = connection.hidden.hide(&innermost(error));
@@ -40,8 +38,9 @@ pub(super) fn of_request(error: &kube::Error, connection: &Connection) -> Reques
 
 /// Returns what an error in the middle of an answer means.
 pub(super) fn of_body(error: &kube::Error, connection: &Connection) -> RequestFailure {
-    let known = chain(error).find_map(|cause| known(cause, connection, false));
-    known.unwrap_or_else(|| cut(&connection.hidden.hide(&innermost(error))))
+    chain(error)
+        .find_map(|cause| known(cause, connection, false))
+        .unwrap_or_else(|| cut(&connection.hidden.hide(&innermost(error))))
 }
 
 /// Returns what a cause means, if it is one that means something by itself.

@@ -122,8 +122,7 @@ impl Kubeconfigs {
     }
 
     fn load(&mut self, files: &[PathBuf]) -> Result<Arc<Loaded>, Fault> {
-        let read = self.read.entry(files.to_vec());
-        read.or_insert_with(|| load(files, self.patience)).clone()
+        self.read.entry(files.to_vec()).or_insert_with(|| load(files, self.patience)).clone()
     }
 }
 

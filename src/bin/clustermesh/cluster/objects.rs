@@ -87,8 +87,8 @@ pub(super) async fn services(
         };
         let read = |bytes: &[u8]| {
             let object = object(bytes, &connection.hidden)?;
-            let service = answered(name, &object);
-            service.ok_or_else(|| unreadable(&format!("expected the Service `{name}`")))
+            answered(name, &object)
+                .ok_or_else(|| unreadable(&format!("expected the Service `{name}`")))
         };
         match answer(connection, &request, read).await? {
             ApiResponse::With(service) => drop(found.insert(name.clone(), service)),

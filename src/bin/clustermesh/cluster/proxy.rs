@@ -61,8 +61,7 @@ impl Proxy {
 
     /// Returns the credentials that the proxy requires, or nothing.
     pub(super) fn userinfo(&self) -> &str {
-        let authority = self.url.authority().map_or("", Authority::as_str);
-        authority.split_once('@').map_or("", |it| it.0)
+        self.url.authority().map_or("", Authority::as_str).split_once('@').map_or("", |it| it.0)
     }
 }
 
@@ -189,8 +188,7 @@ fn is_at_or_below(host: &str, name: &str) -> bool {
 }
 
 fn without_brackets(host: &str) -> &str {
-    let inner = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
-    inner.unwrap_or(host)
+    host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host)
 }
 
 #[cfg(test)]

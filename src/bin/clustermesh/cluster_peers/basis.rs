@@ -19,8 +19,8 @@ const LISTED: usize = 4;
 pub(crate) fn basis(inputs: &Inputs, dumps: &Dumps) -> String {
     let meshes = inputs.meshes.iter();
     let meshes = meshes.map(|it| format!("{} ({})", it.name, escaped(&it.place.source, SHOWN)));
-    let entries = inputs.meshes.iter().flat_map(|it| &it.entries);
-    let clusters: BTreeSet<_> = entries.map(|it| &it.name).collect();
+    let clusters: BTreeSet<_> =
+        inputs.meshes.iter().flat_map(|it| &it.entries).map(|it| &it.name).collect();
     let noun = if inputs.meshes.len() == 1 { "mesh" } else { "meshes" };
     let folder = input_file::name(&inputs.settings.rendered.value);
     format!(

@@ -61,12 +61,11 @@ impl ClusterPeers {
         let later = found.read_folders(&inputs.settings, &left, None, |_, _| true)?;
         inputs.files.add_all_later(later);
         found.files.retain(|cluster, files| {
-            let mut peers = files.iter().flat_map(|it| &it.content.peers);
-            peers.any(|it| it.claims.source.is_some()) || self.has_source(cluster)
+            files.iter().flat_map(|it| &it.content.peers).any(|it| it.claims.source.is_some())
+                || self.has_source(cluster)
         });
         let is_left = |it: &Finding| {
-            let mut left = found.files.keys();
-            left.any(|cluster| it.cluster.as_deref() == Some(cluster.as_str()))
+            found.files.keys().any(|cluster| it.cluster.as_deref() == Some(cluster.as_str()))
         };
         found.findings.retain(is_left);
         let files = found.files.iter();

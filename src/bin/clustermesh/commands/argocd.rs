@@ -90,10 +90,8 @@ pub(crate) fn run(args: &ArgocdArgs, files: &FileOptions, printer: &mut Printer)
         ArgocdCommand::Generate(args) => generate(args, files),
         ArgocdCommand::Parameters => parameters(files),
     };
-    let written = answer.and_then(|text| {
-        let written = printer.write(text.as_bytes());
-        Ok(written.context("cannot write")?)
-    });
+    let written =
+        answer.and_then(|text| Ok(printer.write(text.as_bytes()).context("cannot write")?));
     let Err(PluginRefusal(text, outcome)) = written else {
         return Outcome::Clean;
     };
@@ -139,8 +137,8 @@ fn find_overrides(inputs: &mut Inputs, application: &Application) -> anyhow::Res
 
 fn parameters(options: &FileOptions) -> Result<String, PluginRefusal> {
     let application = Application::of_environment()?;
-    let options = options.enter_repository(application.root.clone())?;
     let clusters = options
+        .enter_repository(application.root.clone())?
         .settle()
         .and_then(|settings| input_file::clusters(&settings.mesh_files()?, settings.ceilings));
     let threshold = FailOn::default().threshold();

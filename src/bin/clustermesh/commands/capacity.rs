@@ -163,8 +163,7 @@ fn findings_of(dumped: &DumpedPeers, plan: &Plan) -> Vec<Finding> {
     let unread = unread.flat_map(|(it, files)| manifests(it, files));
     let moved = dumped.files.iter();
     let moved = moved.flat_map(|(it, files)| rendered::take_over(plan, it, files));
-    let of_answers = dumped.findings.iter().cloned();
-    of_answers.chain(unread).chain(moved).collect()
+    dumped.findings.iter().cloned().chain(unread).chain(moved).collect()
 }
 
 /// Fails if a cluster is in no mesh.

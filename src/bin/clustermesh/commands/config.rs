@@ -63,8 +63,7 @@ pub(crate) fn run(args: &ConfigArgs, files: &FileOptions, printer: &mut Printer)
             printer.note(&format!("clusters of unreadable meshes are missing: {failure}"));
         }
     }
-    let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
-    clusters.extend(entries.map(|entry| entry.name.clone()));
+    clusters.extend(meshes.iter().flat_map(|mesh| &mesh.entries).map(|entry| entry.name.clone()));
     sources.extend(settings.config.source.clone());
     let named = clusters.iter().map(ToString::to_string).collect();
     let policies = ReadPolicies::read(&settings, KnownClusters::new(&named, false)).unwrap_or_else(

@@ -136,6 +136,5 @@ fn silent_nodes(fabric: &Fabric, asking: &ClusterName, service: IpAddr) -> Vec<S
         let to = service.as_ref().ok()?;
         Some(fabric.trace(from.end, to.end).ok()?.is_delivered())
     };
-    let names = nodes.map(|it| &it.kilo.name);
-    names.filter(|it| answers(it) != Some(true)).cloned().collect()
+    nodes.map(|it| &it.kilo.name).filter(|it| answers(it) != Some(true)).cloned().collect()
 }

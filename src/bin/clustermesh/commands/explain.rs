@@ -184,8 +184,7 @@ fn pages(name: &str) -> Option<String> {
     if let Some(term) = TERMS.iter().find(|term| term.name == name) {
         return Some(rules::page_of_term(term, 1));
     }
-    let found = rules::find(name);
-    let pages: Vec<String> = found.iter().map(|rule| rules::page_of(rule, 1)).collect();
+    let pages: Vec<String> = rules::find(name).iter().map(|rule| rules::page_of(rule, 1)).collect();
     (!pages.is_empty()).then(|| pages.join("\n"))
 }
 

@@ -93,10 +93,9 @@ pub(crate) fn run(
     let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let (_, plan) = checked.right(&inputs)?;
     let bare = args.name.strip_prefix("external.").unwrap_or(&args.name);
-    let member = ClusterName::of_external(bare).ok();
-    let found = member.and_then(|name| {
-        let mut meshes = inputs.meshes.iter();
-        let (mesh, external) = meshes.find_map(|it| Some((it, it.external(&name)?)))?;
+    let found = ClusterName::of_external(bare).ok().and_then(|name| {
+        let (mesh, external) =
+            inputs.meshes.iter().find_map(|it| Some((it, it.external(&name)?)))?;
         let target = plan.externals.iter().find(|it| it.cluster == name)?;
         Some((mesh, external, target))
     });

@@ -32,8 +32,8 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
         return text_of(standard_input(limit)?).context(NO_INPUT);
     }
     if let Some(revision) = roots.revision() {
-        let text = text_of(revision.read(path, limit)?);
-        return text.with_context(|| format!("cannot read {}", shown(path)));
+        return text_of(revision.read(path, limit)?)
+            .with_context(|| format!("cannot read {}", shown(path)));
     }
     let read = || {
         let (mut file, metadata) = open(roots, path)?;
@@ -132,11 +132,12 @@ pub(crate) fn entries(roots: &Roots, folder: &Path) -> anyhow::Result<Vec<(OsStr
     }
     let list = || -> anyhow::Result<Vec<(OsString, EntryType)>> {
         roots.check(folder)?;
-        let entries = fs::read_dir(folder)?.map(|entry| {
-            let entry = entry?;
-            Ok((entry.file_name(), entry.file_type()?.into()))
-        });
-        entries.collect()
+        fs::read_dir(folder)?
+            .map(|entry| {
+                let entry = entry?;
+                Ok((entry.file_name(), entry.file_type()?.into()))
+            })
+            .collect()
     };
     list().with_context(|| format!("cannot read the folder {}", shown(folder)))
 }

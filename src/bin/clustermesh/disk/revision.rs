@@ -355,8 +355,7 @@ pub(super) fn destination(path: &Path) -> anyhow::Result<PathBuf> {
 }
 
 fn parts(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> {
-    let parts = path.components().filter(|it| *it != Component::CurDir);
-    parts.map(|it| PathBuf::from(it.as_os_str()))
+    path.components().filter(|it| *it != Component::CurDir).map(|it| PathBuf::from(it.as_os_str()))
 }
 
 #[cfg(test)]

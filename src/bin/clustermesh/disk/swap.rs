@@ -231,8 +231,7 @@ impl Swap {
         let name = format!("{OLD}{}", self.steps.len());
         let old = self.staging.path().join(name);
         if fs::hard_link(path, &old).is_err() {
-            let copied = fs::copy(path, &old);
-            copied.with_context(|| format!("cannot keep {}", shown(path)))?;
+            fs::copy(path, &old).with_context(|| format!("cannot keep {}", shown(path)))?;
         }
         Ok(old)
     }
@@ -359,8 +358,7 @@ impl Waiting {
 /// Removes the folders above a removed file in which nothing is left, as git would.
 fn remove_emptied_above(path: &Path) {
     for folder in path.ancestors().skip(1) {
-        let removed = fs::remove_dir(folder);
-        let is_left = removed.is_err_and(|it| it.kind() != io::ErrorKind::NotFound);
+        let is_left = fs::remove_dir(folder).is_err_and(|it| it.kind() != io::ErrorKind::NotFound);
         if folder == Path::new("") || is_left {
             return;
         }

@@ -83,8 +83,7 @@ pub(crate) fn survey(
     root: &Path,
     wanted: &WantedFiles,
 ) -> anyhow::Result<TreeSurvey> {
-    let allowed = roots.check_output(root);
-    allowed.with_context(|| format!("cannot read the folder {}", shown(root)))?;
+    roots.check_output(root).with_context(|| format!("cannot read the folder {}", shown(root)))?;
     let mut walk =
         TreeWalk { wanted, roots, folders: folders(wanted)?, survey: TreeSurvey::default() };
     if is_there(root).with_context(|| format!("cannot read the folder {}", shown(root)))? {
@@ -233,8 +232,9 @@ impl TreeWalk<'_> {
 }
 
 fn entries(folder: &Path) -> anyhow::Result<Vec<DirEntry>> {
-    let entries = fs::read_dir(folder).and_then(Iterator::collect);
-    entries.with_context(|| format!("cannot read the folder {}", shown(folder)))
+    fs::read_dir(folder)
+        .and_then(Iterator::collect)
+        .with_context(|| format!("cannot read the folder {}", shown(folder)))
 }
 
 /// Returns whether a folder in which a run began its work contains only our files, including
@@ -255,8 +255,9 @@ fn holds_only_ours(folder: &Path, has_folders: bool) -> bool {
 /// Returns whether a file is kept under this name while another one replaces it. Outputs have no
 /// line that marks them as ours.
 fn is_old(name: &OsStr) -> bool {
-    let number = name.to_str().and_then(|it| it.strip_prefix(OLD));
-    number.is_some_and(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))
+    name.to_str()
+        .and_then(|it| it.strip_prefix(OLD))
+        .is_some_and(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))
 }
 
 /// The largest rendered file that is read, in bytes: what GitHub would take.

@@ -79,8 +79,7 @@ pub(super) fn routes(
 
 /// Fails if the config names a kubeconfig that anyone may have put there.
 fn check_owner(kubeconfigs: &[PathBuf], settings: &Settings) -> Result<(), Fault> {
-    let mut kubeconfigs = kubeconfigs.iter();
-    let foreign = kubeconfigs.find_map(|it| Some((it, settings.config.names_foreign(it)?)));
+    let foreign = kubeconfigs.iter().find_map(|it| Some((it, settings.config.names_foreign(it)?)));
     let Some((kubeconfig, config)) = foreign else {
         return Ok(());
     };

@@ -116,8 +116,8 @@ impl ConfigFile {
     /// Returns the place of what stands under these keys.
     pub(crate) fn place(&self, keys: &[&str]) -> Option<Place> {
         let source = self.source.as_ref()?;
-        let mut documents = source.documents.iter().enumerate();
-        let (index, mut node) = documents.find(|(_, document)| !document.is_null())?;
+        let (index, mut node) =
+            source.documents.iter().enumerate().find(|(_, document)| !document.is_null())?;
         let mut place = Place::document(&source.name, index);
         for key in keys {
             node = node.get(key)?;
@@ -129,8 +129,8 @@ impl ConfigFile {
     /// Finds clusters of the config that are in no mesh: their names are mistakes, or leftovers.
     pub(crate) fn unnamed(&self, meshes: &[Mesh]) -> Vec<Finding> {
         let clusters: BTreeSet<&ClusterName> = self.content.clusters.keys().collect();
-        let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
-        let named: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
+        let named: BTreeSet<&ClusterName> =
+            meshes.iter().flat_map(|mesh| &mesh.entries).map(|entry| &entry.name).collect();
         if named.is_empty() {
             return Vec::new();
         }
@@ -257,8 +257,8 @@ fn expanded(input: &InputFile) -> anyhow::Result<Vec<InputFile>> {
     if disk::is_file(roots, path)? || !disk::is_folder(roots, path)? {
         return Ok(vec![input.clone()]);
     }
-    let found = disk::files_in(roots, path, &["yaml", "yml"])?
+    Ok(disk::files_in(roots, path, &["yaml", "yml"])?
         .into_iter()
-        .map(|path| InputFile { path, roots: roots.clone() });
-    Ok(found.collect())
+        .map(|path| InputFile { path, roots: roots.clone() })
+        .collect())
 }

@@ -289,8 +289,7 @@ pub(crate) fn options_of(name: &str) -> Vec<Arg> {
 pub(crate) fn with_common_options(program: Command) -> Command {
     fn with_options(command: Command) -> Command {
         let options = options_of(command.get_name());
-        let command = command.args(options).next_help_heading(None::<&str>);
-        command.mut_subcommands(with_options)
+        command.args(options).next_help_heading(None::<&str>).mut_subcommands(with_options)
     }
     // A command that does not have an option ignores its variable, too.
     let front = options_of(program.get_name()).into_iter();

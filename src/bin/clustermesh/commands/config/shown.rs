@@ -108,8 +108,7 @@ impl Serialize for ShownValue {
 
 /// Returns the steps that there are, by name.
 fn given(steps: Steps) -> impl Iterator<Item = (String, u64)> {
-    let all = steps.all().into_iter();
-    all.filter_map(|(severity, step)| Some((severity.to_string(), step?)))
+    steps.all().into_iter().filter_map(|(severity, step)| Some((severity.to_string(), step?)))
 }
 
 fn said(steps: Steps) -> String {

@@ -205,9 +205,7 @@ impl Before {
     pub(super) fn note_unread(&mut self, changes: &Changes, clusters: &[ClusterName]) {
         let gone = changes.targets.iter().flat_map(|it| &it.sources_gone);
         let gone: BTreeSet<&ClusterName> = gone.collect();
-        let unread = gone.into_iter().filter(|it| !clusters.contains(it));
-        let unread = unread.filter(|it| !self.applied.left().contains_key(it));
-        let notes: Vec<String> = unread
+        let notes: Vec<String> = gone.into_iter().filter(|it| !clusters.contains(it)).filter(|it| !self.applied.left().contains_key(it))
             .map(|it| {
                 format!(
                     "no mesh contains {it}, so its own Peers were not read; to see what it loses, add --peers \
@@ -237,8 +235,7 @@ fn of_folder(inputs: &mut Inputs) -> CommandResult<Before> {
 
 /// Returns whether a cluster has a folder in a tree that was read.
 fn has_folders(applied: &ClusterPeers, inputs: &Inputs) -> bool {
-    let mut clusters = cluster_peers::clusters(inputs).into_iter();
-    clusters.any(|it| !applied.absent.contains(&it))
+    cluster_peers::clusters(inputs).into_iter().any(|it| !applied.absent.contains(&it))
 }
 
 /// Checks that every manifest was read: clusters keep the Peers of one that cannot be applied, so its Peers count as

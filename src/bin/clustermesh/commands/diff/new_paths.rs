@@ -23,9 +23,10 @@ impl FromStr for NamedPaths {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let sides = text.split_once(':');
-        let sides = sides.filter(|(from, to)| !from.is_empty() && !to.is_empty());
-        let (from, to) = sides.ok_or("expected FROM:TO, for example `dev:prod`")?;
+        let (from, to) = text
+            .split_once(':')
+            .filter(|(from, to)| !from.is_empty() && !to.is_empty())
+            .ok_or("expected FROM:TO, for example `dev:prod`")?;
         Ok(Self { from: from.to_owned(), to: to.to_owned() })
     }
 }

@@ -34,8 +34,7 @@ impl KeptSnapshot {
     #[cfg(feature = "snapshot")]
     pub(super) fn writable_differences(self) -> Vec<String> {
         let is_written = !self.is_refused && self.error.is_none();
-        let lines = self.differences.lines().filter(|_| is_written);
-        lines.map(str::to_owned).collect()
+        self.differences.lines().filter(|_| is_written).map(str::to_owned).collect()
     }
 
     /// Returns the result for a snapshot that could not be written.

@@ -32,8 +32,7 @@ pub(crate) fn named(
         "`spec.services` names no Service that `{cluster}` has or gets, only Services of {}",
         listed(concerned.iter().map(|it| format!("`{it}`")))
     );
-    let services = meshes.iter().flat_map(|it| it.services_of(cluster));
-    Ok(services.cloned().collect())
+    Ok(meshes.iter().flat_map(|it| it.services_of(cluster)).cloned().collect())
 }
 
 /// Returns the Services of all clusters that have or get any.
