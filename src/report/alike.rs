@@ -147,8 +147,7 @@ pub fn grouped<K: Ord, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Ve
     }
     let mut groups: Vec<(K, (usize, Vec<T>))> = groups.into_iter().collect();
     groups.sort_by_key(|it| it.1.0);
-    let groups = groups.into_iter();
-    groups.map(|(key, (_, items))| (key, items)).collect()
+    groups.into_iter().map(|(key, (_, items))| (key, items)).collect()
 }
 
 #[cfg(test)]

@@ -160,8 +160,8 @@ fn name(clusters: &[&str]) -> String {
 fn effects(link: &ChangedLink) -> String {
     let PeerCounts { added, changed, removed } = link.peers;
     let signs = [("+", added), ("~", changed), ("-", removed)].into_iter();
-    let signs = signs.filter(|it| 0 < it.1);
-    let mut peers: Vec<String> = signs.map(|(sign, peers)| format!("{sign}{peers}")).collect();
+    let mut peers: Vec<String> =
+        signs.filter(|it| 0 < it.1).map(|(sign, peers)| format!("{sign}{peers}")).collect();
     match added + changed + removed {
         0 if link.is_cut => peers.push("all Peers removed".to_owned()),
         0 => {}

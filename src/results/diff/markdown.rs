@@ -24,8 +24,7 @@ const RESERVE: usize = 500;
 /// Returns the page: the grade, the causes, the targets, and as many of their Peers as there is room
 /// for below `limit` bytes.
 pub(super) fn text(compared: &Compared, limit: usize) -> String {
-    let changes = compared.changes;
-    let grade = changes.grade().name();
+    let grade = compared.changes.grade().name();
     let mut page = format!("### clustermesh diff: {grade}\n\n");
     let headline = compared.headline(&code(&compared.against));
     let _ = if compared.is_unchanged() {

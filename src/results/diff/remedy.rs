@@ -12,8 +12,7 @@ use super::{Compared, wording};
 pub(super) fn of_target(target: &TargetChange, compared: &Compared) -> Vec<String> {
     // No engine delivers to an external peer.
     if let Some(name) = target.cluster.external() {
-        let mut meshes = compared.meshes.iter();
-        let is_there = meshes.any(|it| it.entry(&target.cluster).is_some());
+        let is_there = compared.meshes.iter().any(|it| it.entry(&target.cluster).is_some());
         return vec![if is_there {
             format!(
                 "install the output of `clustermesh wireguard {name}` on the host; until then it keeps its old \
@@ -62,8 +61,7 @@ pub(super) fn of_key_moves<'k>(
 fn selection(peers: &[&str], meshes: &[Mesh]) -> String {
     let is_every = |name: &str| peers.iter().all(|it| is_peer_of(name, it));
     let mut sources = meshes.iter().flat_map(|mesh| {
-        let entries = mesh.entries.iter();
-        entries.map(|it| (PeerSetName::new(&mesh.name, &it.name), &it.name))
+        mesh.entries.iter().map(|it| (PeerSetName::new(&mesh.name, &it.name), &it.name))
     });
     let mesh = || meshes.iter().find(|it| is_every(it.name.as_str()));
     match peers {
@@ -74,8 +72,7 @@ fn selection(peers: &[&str], meshes: &[Mesh]) -> String {
             } else if let Some(mesh) = mesh() {
                 format!("-l {MESH_LABEL}={}", mesh.name)
             } else {
-                let names = peers.iter().map(|it| shell_word(&wording::name(it)));
-                names.collect::<Vec<_>>().join(" ")
+                peers.iter().map(|it| shell_word(&wording::name(it))).collect::<Vec<_>>().join(" ")
             }
         }
     }

@@ -59,8 +59,9 @@ pub(super) fn service(change: &ServiceChange) -> String {
 
 /// Returns what a cause changes in each target, at most `limit` of them one by one.
 pub(super) fn effects(effect: &CauseEffect, compared: &Compared, limit: usize) -> String {
-    let shown = compared.effects(effect).take(limit);
-    let mut parts: Vec<String> = shown
+    let mut parts: Vec<String> = compared
+        .effects(effect)
+        .take(limit)
         .map(|(target, counts)| format!("{} {}", target.cluster, self::counts(counts)))
         .collect();
     let more = effect.targets.len().saturating_sub(limit);
