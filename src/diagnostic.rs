@@ -275,8 +275,7 @@ impl Finding {
         self,
         places: impl IntoIterator<Item = (P, T)>,
     ) -> Self {
-        let places = places.into_iter();
-        places.fold(self, |finding, (place, text)| finding.at(place, text))
+        places.into_iter().fold(self, |finding, (place, text)| finding.at(place, text))
     }
 
     /// Adds the places of an item that is there twice.

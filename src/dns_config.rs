@@ -87,8 +87,7 @@ impl DnsConfig {
 
     /// Returns the addresses of DNS services that do not answer all nodes of the target, each with these nodes.
     pub fn silent(&self) -> impl Iterator<Item = (IpAddr, &[String])> {
-        let zones = self.zones.iter().map(|it| (it.service, &*it.silent_nodes));
-        zones.filter(|it| !it.1.is_empty())
+        self.zones.iter().map(|it| (it.service, &*it.silent_nodes)).filter(|it| !it.1.is_empty())
     }
 
     /// Returns the server blocks for the Corefile of CoreDNS.

@@ -174,8 +174,7 @@ impl Source {
 
     /// Returns where in the text a byte stands.
     pub fn position(&self, offset: usize) -> Position {
-        let marks = self.marks.get_or_init(|| position::Marks::find(&self.text));
-        marks.position(&self.text, offset)
+        self.marks.get_or_init(|| position::Marks::find(&self.text)).position(&self.text, offset)
     }
 
     fn extent(&self, node: &TreeNode, key: Option<&TreeKey>, part: Part) -> Range<usize> {

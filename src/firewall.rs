@@ -319,8 +319,9 @@ fn locations(cluster: &Cluster) -> Vec<Vec<LocationNode>> {
     }
     let several = groups.into_values().filter(|it| 1 < it.len());
     let located = |group: Vec<NodeId>| {
-        let kilos = group.into_iter().map(|it| &topology.nodes[it].kilo);
-        let mut nodes: Vec<LocationNode> = kilos
+        let mut nodes: Vec<LocationNode> = group
+            .into_iter()
+            .map(|it| &topology.nodes[it].kilo)
             .map(|it| LocationNode { node: it.name.clone(), address: it.internal_address() })
             .collect();
         nodes.sort_by(|a, b| a.node.cmp(&b.node));

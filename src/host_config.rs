@@ -227,8 +227,7 @@ impl HostConfig {
     /// Returns the name of the network device.
     fn device(&self) -> String {
         let name = format!("wg-{}", self.name);
-        let name = name.get(..DEVICE_LIMIT).unwrap_or(&name);
-        name.trim_end_matches('-').to_owned()
+        name.get(..DEVICE_LIMIT).unwrap_or(&name).trim_end_matches('-').to_owned()
     }
 
     fn head(&self) -> String {

@@ -346,8 +346,7 @@ impl MeshReading {
 
 /// Returns whether a Peer is ours: its name is one that a mesh gives.
 pub fn is_ours<'m>(peer: &str, meshes: impl IntoIterator<Item = &'m Mesh>) -> bool {
-    let mut meshes = meshes.into_iter();
-    meshes.any(|it| is_peer_of(it.name.as_str(), peer))
+    meshes.into_iter().any(|it| is_peer_of(it.name.as_str(), peer))
 }
 
 impl Mesh {
@@ -358,8 +357,9 @@ impl Mesh {
 
     /// Returns whether two different clusters are in it and exchange Peers.
     pub fn links(&self, one: &ClusterName, other: &ClusterName) -> bool {
-        let entries = self.entry(one).zip(self.entry(other));
-        entries.is_some_and(|(one, other)| self.link(one, other) == Some(Link::Exchange))
+        self.entry(one)
+            .zip(self.entry(other))
+            .is_some_and(|(one, other)| self.link(one, other) == Some(Link::Exchange))
     }
 
     /// Returns the entries of its clusters, then those of its external peers.
@@ -371,8 +371,7 @@ impl Mesh {
     /// Returns the entry of a cluster or of an external peer.
     pub fn entry(&self, name: &ClusterName) -> Option<&Entry> {
         let external = || self.external(name).map(|it| &it.entry);
-        let mut entries = self.entries.iter();
-        entries.find(|it| it.name == *name).or_else(external)
+        self.entries.iter().find(|it| it.name == *name).or_else(external)
     }
 
     /// Returns an external peer, by its name among clusters.
@@ -387,16 +386,14 @@ impl Mesh {
             self.entries.iter().filter(|it| it.state == State::Joined).collect();
         let rests = joined.iter().zip(1..);
         let links = |(one, rest): (&&Entry, usize)| {
-            let mut others = joined.iter().skip(rest);
-            others.any(|other| self.is_linked(&one.name, &other.name))
+            joined.iter().skip(rest).any(|other| self.is_linked(&one.name, &other.name))
         };
         rests.into_iter().any(links)
     }
 
     /// Returns how two different entries of it are linked, if its topology links them.
     pub fn link(&self, one: &Entry, other: &Entry) -> Option<Link> {
-        let is_linked = self.is_linked(&one.name, &other.name);
-        is_linked.then(|| Link::new(one.state, other.state))
+        self.is_linked(&one.name, &other.name).then(|| Link::new(one.state, other.state))
     }
 
     /// Returns whether its topology links two different clusters, or one is an external peer that reaches the other, and their

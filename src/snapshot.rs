@@ -187,8 +187,8 @@ impl Snapshot {
     #[must_use]
     pub fn without_labels(mut self, prefixes: &[String], used: &BTreeSet<&str>) -> Self {
         let is_under = |key: &str| prefixes.iter().any(|prefix| key.starts_with(prefix));
-        let kept = used.iter().filter(|key| is_under(key));
-        self.kept_labels = kept.map(|key| (*key).to_owned()).collect();
+        self.kept_labels =
+            used.iter().filter(|key| is_under(key)).map(|key| (*key).to_owned()).collect();
         let mut dropped: BTreeSet<String> = self.dropped_labels.into_iter().collect();
         for node in &mut self.nodes {
             node.labels.retain(|key, _| {
@@ -221,8 +221,8 @@ impl Snapshot {
         let file: SnapshotFields = match serde_json::from_str(text) {
             Ok(UniqueObject(file)) => file,
             Err(error) => {
-                let conflict = conflict(text).map(SnapshotError::Conflict);
-                let known = conflict.or_else(|| other_version(text));
+                let known =
+                    conflict(text).map(SnapshotError::Conflict).or_else(|| other_version(text));
                 return Err(known.unwrap_or(SnapshotError::Json(error)));
             }
         };

@@ -31,8 +31,7 @@ impl StringMap {
     pub fn get(&self, key: impl AsRef<str>) -> Option<&str> {
         let key = key.as_ref();
         // Most keys have another length, so a search by order takes more.
-        let mut entries = self.entries.iter();
-        let entry = entries.find(|it| self.key(**it) == key)?;
+        let entry = self.entries.iter().find(|it| self.key(**it) == key)?;
         Some(self.value(*entry))
     }
 
@@ -48,8 +47,7 @@ impl StringMap {
 
     /// Returns the keys and their values, in the order of the keys.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let entries = self.entries.iter();
-        entries.map(|entry| (self.key(*entry), self.value(*entry)))
+        self.entries.iter().map(|entry| (self.key(*entry), self.value(*entry)))
     }
 
     /// Returns the keys, in order.

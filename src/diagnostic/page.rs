@@ -29,8 +29,7 @@ impl Page {
     /// Returns in a sentence what the rule finds.
     pub fn summary(&self) -> &'static str {
         let text = self.sections.first().map_or("", |it| it.text);
-        let ends = [". ", ".\n"].map(|end| text.find(end));
-        let end = ends.into_iter().flatten().min();
+        let end = [". ", ".\n"].map(|end| text.find(end)).into_iter().flatten().min();
         end.and_then(|end| text.get(..=end)).unwrap_or(text)
     }
 }

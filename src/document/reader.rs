@@ -320,8 +320,7 @@ impl<'a> Reader<'a> {
     }
 
     fn too_large(&self, message: impl Into<Message>, bytes: Range<usize>) -> Finding {
-        let error = self.error(&mistake::TOO_LARGE, message, bytes);
-        error.quoting(Quotes::Nothing)
+        self.error(&mistake::TOO_LARGE, message, bytes).quoting(Quotes::Nothing)
     }
 
     fn place(&self) -> Place {

@@ -78,8 +78,7 @@ fn is_about_tabs(kind: &ErrorKind) -> bool {
 /// Returns the first tab before the content of a line, from the line of the error on: the parser
 /// reports the end of the value before the tab.
 fn tab(text: &str, error: usize) -> Option<usize> {
-    let before = text.get(..error)?;
-    let mut start = before.rfind(['\n', '\r']).map_or(0, |end| end + 1);
+    let mut start = text.get(..error)?.rfind(['\n', '\r']).map_or(0, |end| end + 1);
     for line in text.get(start..)?.split_inclusive('\n') {
         let content = line.trim_start_matches([' ', '\t']);
         let indentation = line.get(..line.len() - content.len())?;
@@ -117,10 +116,10 @@ fn sentence(kind: &ErrorKind) -> String {
             let character = character.escape_default();
             format!("a value cannot start with `{character}`")
         }
-        _ => {
-            let known = of_collection(kind).or_else(|| of_scalar(kind));
-            known.unwrap_or_else(|| marked(kind)).to_owned()
-        }
+        _ => of_collection(kind)
+            .or_else(|| of_scalar(kind))
+            .unwrap_or_else(|| marked(kind))
+            .to_owned(),
     }
 }
 
@@ -323,8 +322,8 @@ impl<'t> Misindented<'t> {
 
     /// Returns the bytes of the first token of the line of an error.
     pub(super) fn bytes(&self, text: &str, error: usize) -> std::ops::Range<usize> {
-        let before = text.get(..error).unwrap_or_default();
-        let start = before.rfind('\n').map_or(0, |end| end + 1) + self.token.column;
+        let start = text.get(..error).unwrap_or_default().rfind('\n').map_or(0, |end| end + 1)
+            + self.token.column;
         start..start + self.token.key.map_or(1, str::len)
     }
 }

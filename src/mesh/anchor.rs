@@ -28,8 +28,7 @@ impl Anchor {
     /// Returns the anchor for a range: the one that names it, else the one without ranges.
     pub fn of(anchors: &[Self], range: Cidr) -> Option<&Self> {
         let lists = |it: &&Self| it.ranges.as_ref().is_some_and(|it| it.contains(&range));
-        let own = anchors.iter().find(lists);
-        own.or_else(|| anchors.iter().find(|it| it.ranges.is_none()))
+        anchors.iter().find(lists).or_else(|| anchors.iter().find(|it| it.ranges.is_none()))
     }
 }
 

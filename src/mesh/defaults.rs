@@ -19,8 +19,7 @@ pub(super) struct Inherited(Vec<(&'static str, Place)>);
 impl Inherited {
     /// Returns the place of a field of the entry at `place`.
     pub(super) fn place(&self, place: &Place, field: &str) -> Place {
-        let inherited = self.0.iter().find(|it| it.0 == field);
-        inherited.map_or_else(|| place.key(field), |it| it.1.clone())
+        self.0.iter().find(|it| it.0 == field).map_or_else(|| place.key(field), |it| it.1.clone())
     }
 }
 

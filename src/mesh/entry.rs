@@ -127,8 +127,7 @@ fn accepted(
 impl Draft {
     /// Returns whether a range of it is Kilo's subnet, and no other cluster gets addresses in it.
     pub(super) fn keeps(&self, range: &Range) -> bool {
-        let networks = self.declared.networks.as_ref();
-        networks.is_some_and(|it| self.advertise.keeps(it, range))
+        self.declared.networks.as_ref().is_some_and(|it| self.advertise.keeps(it, range))
     }
 
     /// Returns whether an endpoint may be this DNS name.
@@ -176,7 +175,6 @@ impl Draft {
 impl Entry {
     /// Returns the lists in which every range must be that it accepts from other clusters.
     pub fn accepted_lists(&self) -> impl Iterator<Item = &[Range]> {
-        let lists = self.accepted.iter().chain(&self.accepted_by_policy);
-        lists.map(Vec::as_slice)
+        self.accepted.iter().chain(&self.accepted_by_policy).map(Vec::as_slice)
     }
 }

@@ -105,14 +105,14 @@ fn overlap_finding(later: &OverlapClaim, earlier: &OverlapClaim) -> Finding {
     } else {
         format!("{own} of {whose} overlaps {other} of {others}")
     };
-    let finding = Finding::new(&mistake::OVERLAPPING_RANGES, message)
+    Finding::new(&mistake::OVERLAPPING_RANGES, message)
         .at(later.range.place.clone(), format!("of {whose}"))
-        .at(earlier.range.place.clone(), format!("of {others}"));
-    finding.help(if same_cluster {
-        redundant(later.range, earlier.range)
-    } else {
-        remedy(later.range, earlier.range)
-    })
+        .at(earlier.range.place.clone(), format!("of {others}"))
+        .help(if same_cluster {
+            redundant(later.range, earlier.range)
+        } else {
+            remedy(later.range, earlier.range)
+        })
 }
 
 /// Returns the remedy for two ranges of one cluster.

@@ -31,8 +31,7 @@ pub(super) fn read(sources: &[Source]) -> MeshReading {
         for (index, node) in source.documents.iter().enumerate() {
             reader.document(node, &Place::document(&source.name, index));
         }
-        let mistakes = mem::take(&mut reader.mistakes);
-        reader.reading.diagnostics.extend(mistakes.into_findings());
+        reader.reading.diagnostics.extend(mem::take(&mut reader.mistakes).into_findings());
     }
     let unprotected = reader.unprotected.into_findings();
     reader.reading.diagnostics.extend(unprotected);

@@ -29,8 +29,7 @@ pub type Refusals = Vec<RefusedLink>;
 impl RefusedLinks {
     /// Adds a link, given the field of the policy.
     pub fn add(&mut self, by: &ClusterName, other: &ClusterName, place: Place) {
-        let own = self.0.entry(by.clone()).or_default();
-        own.insert(other.clone(), place);
+        self.0.entry(by.clone()).or_default().insert(other.clone(), place);
     }
 
     /// Returns all of them.
@@ -60,8 +59,7 @@ pub fn refusals<'m>(
     other: &ClusterName,
 ) -> Refusals {
     let of_mesh = |mesh: &Mesh| {
-        let ends = [(one, other), (other, one)].into_iter();
-        let refused = ends.filter_map(|(by, other)| {
+        let refused = [(one, other), (other, one)].into_iter().filter_map(|(by, other)| {
             let place = mesh.refused.place(by, other)?.clone();
             let (by, other) = (by.clone(), other.clone());
             Some(RefusedLink { by, other, place })

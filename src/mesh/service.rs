@@ -59,8 +59,8 @@ pub(super) fn services(
     let services: Vec<Option<MirroredService>> = (0..)
         .zip(written)
         .map(|(index, written)| {
-            let gate = ServiceGate { drafts: &drafts, topology, place: place.index(index) };
-            gate.service(written, findings)
+            ServiceGate { drafts: &drafts, topology, place: place.index(index) }
+                .service(written, findings)
         })
         .collect();
     services.into_iter().collect()

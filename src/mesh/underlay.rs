@@ -38,8 +38,7 @@ pub(super) fn underlays(
     let mut named: BTreeMap<&str, Place> = BTreeMap::new();
     let mut underlays = Vec::new();
     for (index, written) in written.unwrap_or_default().iter().enumerate() {
-        let place = place.index(index);
-        let own = place.key("name");
+        let own = place.index(index).key("name");
         if let Some(first) = named.get(&*written.name) {
             let message = format!("duplicate underlay {}", Quoted(&written.name));
             let finding = Finding::new(&mistake::DUPLICATE_NAME, message);

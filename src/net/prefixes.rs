@@ -127,8 +127,8 @@ impl<T> Prefixes<T> {
 
     /// Returns a range and what is claimed of it, in the order in which it was.
     pub fn at(&self, slot: SlotId) -> (Cidr, &[T]) {
-        let next = self.slots.get(slot.index() + 1);
-        let end = next.map_or(self.claims.len(), |it| it.first_claim.index());
+        let end =
+            self.slots.get(slot.index() + 1).map_or(self.claims.len(), |it| it.first_claim.index());
         let Slot { cidr, first_claim, .. } = self.slots[slot];
         let claims = self.claims.get(first_claim.index()..end);
         (cidr, claims.unwrap_or_default())
@@ -169,14 +169,16 @@ impl<T> Prefixes<T> {
     }
 
     fn claims_around(&self, span: Span) -> impl Iterator<Item = (Cidr, &T)> {
-        let slots = self.around(span).map(|slot| self.at(slot));
-        slots.flat_map(|(cidr, claims)| claims.iter().rev().map(move |claim| (cidr, claim)))
+        self.around(span)
+            .map(|slot| self.at(slot))
+            .flat_map(|(cidr, claims)| claims.iter().rev().map(move |claim| (cidr, claim)))
     }
 
     /// Returns the claims of the ranges that are in `range`, by address.
     pub fn inside(&self, range: Cidr) -> impl Iterator<Item = (Cidr, &T)> {
-        let slots = self.within(Span::new(range)).map(|slot| self.at(slot));
-        slots.flat_map(|(cidr, claims)| claims.iter().map(move |claim| (cidr, claim)))
+        self.within(Span::new(range))
+            .map(|slot| self.at(slot))
+            .flat_map(|(cidr, claims)| claims.iter().map(move |claim| (cidr, claim)))
     }
 
     /// Returns whether a range contains all of `range`.
@@ -189,9 +191,10 @@ impl<T> Prefixes<T> {
         if self.contain(range) {
             return vec![range];
         }
-        let inside = self.within(Span::new(range));
-        let widest = inside.filter(|slot| self.parent(*slot).is_none());
-        widest.map(|slot| self.at(slot).0).collect()
+        self.within(Span::new(range))
+            .filter(|slot| self.parent(*slot).is_none())
+            .map(|slot| self.at(slot).0)
+            .collect()
     }
 
     /// Returns the ranges that hold all of `span`, the longest prefix first.
@@ -373,8 +376,7 @@ impl Order {
 
     /// Returns the numbers in order.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = usize> {
-        let v4 = self.v4.iter().map(|it| it.1);
-        v4.chain(self.v6.iter().map(|it| it.2))
+        self.v4.iter().map(|it| it.1).chain(self.v6.iter().map(|it| it.2))
     }
 
     /// Returns the numbers of ranges that are there more than once, each range by itself.

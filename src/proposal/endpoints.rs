@@ -62,8 +62,8 @@ impl EndpointAdvice {
     /// Counts the nodes that can be dialled with this advice.
     fn counted(self, cluster: &Cluster) -> Self {
         let entry = self.entry(cluster.entry);
-        let leaders = leaders(cluster).into_iter();
-        let reached = leaders.filter(|it| endpoint(&entry, it).is_some()).count();
+        let reached =
+            leaders(cluster).into_iter().filter(|it| endpoint(&entry, it).is_some()).count();
         Self { reached, ..self }
     }
 

@@ -87,10 +87,10 @@ impl ExistingMesh {
 
     /// Avoids the ranges that an entry declares.
     fn avoid(&mut self, entry: &Entry) {
-        let declared = entry.networks.all().into_iter().chain(&entry.local_networks);
-        self.avoided.extend(declared.map(|it| it.cidr));
-        let underlays = entry.underlays.iter().flat_map(|it| &it.cidrs);
-        self.avoided.extend(underlays.map(|it| it.cidr));
+        self.avoided.extend(
+            entry.networks.all().into_iter().chain(&entry.local_networks).map(|it| it.cidr),
+        );
+        self.avoided.extend(entry.underlays.iter().flat_map(|it| &it.cidrs).map(|it| it.cidr));
     }
 
     /// Avoids the network of a node.

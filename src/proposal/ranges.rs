@@ -102,8 +102,7 @@ pub fn pod_ranges(snapshot: &Snapshot) -> Vec<AgreedRange> {
 pub(super) fn pods(nodes: &[KiloNode]) -> Result<Vec<AgreedRange>, RangeProblem> {
     let all = nodes.iter().filter(|it| it.pod_cidr.is_some()).count();
     let is_first = |family: Family| {
-        let nodes = nodes.iter().filter_map(|it| it.pod_cidr);
-        nodes.filter(|it| it.family() == family).count()
+        nodes.iter().filter_map(|it| it.pod_cidr).filter(|it| it.family() == family).count()
     };
     let mut families = [Family::V4, Family::V6];
     families.sort_by_key(|it| std::cmp::Reverse(is_first(*it)));
@@ -156,8 +155,8 @@ fn pool(cidrs: &[Cidr], family: Family) -> Result<AgreedRange, RangeProblem> {
 /// Returns the network of the nodes' WireGuard addresses; host routes do not show it. If no node has an
 /// address, the range is to be chosen.
 pub(super) fn wireguard(nodes: &[KiloNode]) -> Result<WireguardRange, RangeProblem> {
-    let addresses = nodes.iter().filter_map(KiloNode::wireguard_ip);
-    let networks: Vec<Cidr> = addresses.map(|it| it.network).collect();
+    let networks: Vec<Cidr> =
+        nodes.iter().filter_map(KiloNode::wireguard_ip).map(|it| it.network).collect();
     if networks.is_empty() {
         return Ok(WireguardRange::Free(subnet(*SUBNETS.start())));
     }

@@ -35,8 +35,8 @@ pub enum Change {
 
 /// Returns what is another in `after`, in order of nodes and fields.
 pub fn differences(before: &Snapshot, after: &Snapshot) -> Vec<NodeDifference> {
-    let nodes = before.nodes.iter().chain(&after.nodes);
-    let names: BTreeSet<&str> = nodes.map(|it| it.name.as_str()).collect();
+    let names: BTreeSet<&str> =
+        before.nodes.iter().chain(&after.nodes).map(|it| it.name.as_str()).collect();
     let mut differences = Vec::new();
     for name in names {
         let changes = match (before.node(name), after.node(name)) {

@@ -69,8 +69,8 @@ impl Heartbeats {
 
     /// Returns whether most of the agents were seen in the last minute, except those of some nodes: the clock is right then.
     pub fn are_fresh_without(&self, nodes: &BTreeSet<&str>) -> bool {
-        let names = self.times.keys().map(String::as_str);
-        let others: Vec<&str> = names.filter(|it| !nodes.contains(it)).collect();
+        let others: Vec<&str> =
+            self.times.keys().map(String::as_str).filter(|it| !nodes.contains(it)).collect();
         let fresh = others.iter().filter(|it| self.is_fresh(it)).count();
         others.len() < 2 * fresh
     }

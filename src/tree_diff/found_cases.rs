@@ -66,8 +66,7 @@ pub(super) fn cases<T>(cases: Cases<T>) -> Vec<Case<T>> {
 }
 
 fn add<T: Ord>(cases: &mut Cases<T>, what: T, target: &str, place: impl FnOnce() -> Place) {
-    let entry = cases.entry(what);
-    let (targets, _) = entry.or_insert_with(|| (Vec::new(), place()));
+    let (targets, _) = cases.entry(what).or_insert_with(|| (Vec::new(), place()));
     if targets.last().is_none_or(|last| last != target) {
         targets.push(target.to_owned());
     }

@@ -61,8 +61,7 @@ impl<'a> PlanIndex<'a> {
                 peers.flat_map(|it| it.allowed_ips.iter().map(move |cidr| (it, cidr)))
             {
                 if shared.contains(range) {
-                    let of_source = carriers.entry(peer_set.source.as_str()).or_default();
-                    of_source.insert(*range, peer);
+                    carriers.entry(peer_set.source.as_str()).or_default().insert(*range, peer);
                 }
             }
         }
@@ -123,7 +122,8 @@ impl<'a> Planned<'a> {
     /// Returns the node, if the name still contains it.
     pub(super) fn node(&self) -> &'a str {
         let name = self.peer.name.as_str();
-        let rest = name.strip_prefix(self.peer_set.name.as_str());
-        rest.and_then(|it| it.strip_prefix("--")).unwrap_or(name)
+        name.strip_prefix(self.peer_set.name.as_str())
+            .and_then(|it| it.strip_prefix("--"))
+            .unwrap_or(name)
     }
 }

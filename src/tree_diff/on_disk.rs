@@ -93,8 +93,7 @@ impl OnDiskTree {
 
     /// Returns the files of others at the paths of files with Peers.
     pub fn in_the_way(&self) -> impl Iterator<Item = &ForeignFile> {
-        let blocked = self.blocked.iter();
-        blocked.filter(|it| !it.path.ends_with(KUSTOMIZATION))
+        self.blocked.iter().filter(|it| !it.path.ends_with(KUSTOMIZATION))
     }
 
     /// Returns the targets of all these files. It is unknown which Peers these have.
@@ -164,8 +163,8 @@ impl OnDiskTree {
     fn wanted_mismatch(&self, target: &str, path: &str) -> Option<KustomizationMismatch> {
         let file = |path: &str| Some(path.strip_prefix(target)?.strip_prefix('/')?.to_owned());
         let absent: Vec<String> = self.missing.iter().filter_map(|it| file(it)).collect();
-        let stale = self.files.iter().filter(|it| it.is_stale);
-        let unnamed: Vec<String> = stale.filter_map(|it| file(&it.path)).collect();
+        let unnamed: Vec<String> =
+            self.files.iter().filter(|it| it.is_stale).filter_map(|it| file(&it.path)).collect();
         let is_fine = absent.is_empty() && unnamed.is_empty();
         (!is_fine).then(|| KustomizationMismatch {
             target: target.to_owned(),
@@ -181,8 +180,7 @@ impl OnDiskTree {
         for file in &self.files {
             let (target, _) = file.parts();
             let named = file.peers().iter().filter(|it| !it.name.is_empty());
-            let peers = all.entry(target).or_default();
-            peers.extend(named.map(|it| (file, it)));
+            all.entry(target).or_default().extend(named.map(|it| (file, it)));
         }
         all
     }

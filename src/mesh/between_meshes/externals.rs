@@ -17,13 +17,13 @@ pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
         return Vec::new();
     }
     let mut findings = repeated(&externals);
-    let entries = meshes.iter().flat_map(|it| &it.entries);
-    let of_clusters: Vec<DeclaredRange> = entries.flat_map(declared).collect();
+    let of_clusters: Vec<DeclaredRange> =
+        meshes.iter().flat_map(|it| &it.entries).flat_map(declared).collect();
     let of_externals: Vec<DeclaredRange> =
         externals.iter().flat_map(|it| declared(&it.entry)).collect();
     // Those of clusters come before all of external peers.
-    let of_clusters = of_clusters.into_iter().map(|it| (0, it));
-    let ranges = of_clusters.chain((1..).zip(of_externals.iter().copied()));
+    let ranges =
+        of_clusters.into_iter().map(|it| (0, it)).chain((1..).zip(of_externals.iter().copied()));
     let ranges: Vec<(Cidr, (usize, DeclaredRange))> = ranges.map(|it| (it.1.1.cidr, it)).collect();
     let ranges = Prefixes::new(ranges);
     for (number, &(entry, range)) in (1..).zip(&of_externals) {
@@ -36,8 +36,7 @@ pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
 }
 
 fn declared(entry: &Entry) -> impl Iterator<Item = DeclaredRange<'_>> {
-    let ranges = entry.networks.all().into_iter();
-    ranges.map(move |range| (entry, range))
+    entry.networks.all().into_iter().map(move |range| (entry, range))
 }
 
 fn overlap((entry, range): DeclaredRange, (other, its): DeclaredRange) -> Finding {

@@ -30,10 +30,8 @@ pub(super) fn overlaps(meshes: &[Mesh], members: &MeshMembers) -> Vec<Finding> {
     for (target, memberships) in members.shared() {
         let claims = claims(&seen(target, memberships, meshes, members));
         let cidrs: Vec<Cidr> = claims.iter().map(|claim| claim.range.cidr).collect();
-        let is_kept = |claim: usize| {
-            let claim = claims.get(claim);
-            claim.is_some_and(|it| it.member.entry.keeps(it.range))
-        };
+        let is_kept =
+            |claim: usize| claims.get(claim).is_some_and(|it| it.member.entry.keeps(it.range));
         for (first, second) in net::overlaps(&cidrs, COMPARED, is_kept) {
             let (Some(first), Some(second)) = (claims.get(first), claims.get(second)) else {
                 continue;

@@ -68,8 +68,7 @@ impl Span {
         }
         let starts: Vec<u128> = starts.into_iter().collect();
         let ends = starts.iter().skip(1).map(|it| it - 1).chain([self.last]);
-        let both = starts.iter().zip(ends);
-        both.map(|(&first, last)| Self { first, last, ..self }).collect()
+        starts.iter().zip(ends).map(|(&first, last)| Self { first, last, ..self }).collect()
     }
 
     /// Returns whether it is a single prefix.

@@ -92,10 +92,7 @@ impl<'a> FleetFacts<'a> {
     /// Returns the subjects of the results of an output.
     pub fn subjects(&self, per: Per) -> Vec<ResultSubject> {
         match per {
-            Per::Target => {
-                let targets = self.targets();
-                targets.map(|it| ResultSubject::Target(it.to_owned())).collect()
-            }
+            Per::Target => self.targets().map(|it| ResultSubject::Target(it.to_owned())).collect(),
             Per::Mesh => {
                 self.meshes.iter().map(|it| ResultSubject::Mesh(it.name.clone())).collect()
             }
@@ -115,8 +112,7 @@ fn meshes(fleet: &Fleet) -> Vec<ContextMesh> {
     for member in fleet.members() {
         let name = member.mesh.name.to_string();
         if meshes.iter().all(|it| it.name != name) {
-            let entries = member.mesh.entries.iter();
-            let clusters = entries.map(|it| it.name.to_string()).collect();
+            let clusters = member.mesh.entries.iter().map(|it| it.name.to_string()).collect();
             meshes.push(ContextMesh { name, clusters });
         }
     }
@@ -220,10 +216,10 @@ fn firewalls(fleet: &Fleet, plan: &Plan) -> BTreeMap<String, ContextFirewall> {
 }
 
 fn figures(load: &Load, capacity: &Capacity) -> BTreeMap<String, Number> {
-    let estimates = estimates(load, capacity).into_iter();
-    let figures =
-        estimates.filter_map(|it| Some((it.quantity.key().to_owned(), number(it.value)?)));
-    figures.collect()
+    estimates(load, capacity)
+        .into_iter()
+        .filter_map(|it| Some((it.quantity.key().to_owned(), number(it.value)?)))
+        .collect()
 }
 
 /// Counts are whole; seconds are rounded to thousandths.
