@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, bail};
@@ -184,14 +184,19 @@ pub(crate) fn may_have_had(
     Ok(!first_commit(&lines)?.is_empty())
 }
 
-/// Returns what git prints about the first commit that these lines of standard input select.
-fn first_commit(lines: &[String]) -> anyhow::Result<Vec<u8>> {
-    let mut child = program(&["rev-list", "--max-count=1", "--full-history", "--stdin"])
+/// Starts git with pipes for its input and its output.
+fn started(arguments: &[&str]) -> anyhow::Result<Child> {
+    program(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(unstarted)?;
+        .map_err(unstarted)
+}
+
+/// Returns what git prints about the first commit that these lines of standard input select.
+fn first_commit(lines: &[String]) -> anyhow::Result<Vec<u8>> {
+    let mut child = started(&["rev-list", "--max-count=1", "--full-history", "--stdin"])?;
     let mut stdin = child.stdin.take();
     let written = stdin.as_mut().map(|it| it.write_all((lines.join("\n") + "\n").as_bytes()));
     drop(stdin);

@@ -87,13 +87,8 @@ impl Collection for MeshListing {
 
     fn add(&mut self, bytes: &[u8], hidden: &Redactions) -> Result<Option<String>, RequestFailure> {
         let text = pages::text(bytes)?;
-        let wrong = |error: &serde_json::Error| {
-            if error.is_eof() {
-                return failure::of_half();
-            }
-            unreadable(&hidden.hide(&pages::problem(error, text)))
-        };
-        let page: MeshPage = serde_json::from_slice(bytes).map_err(|error| wrong(&error))?;
+        let wrong = |error: serde_json::Error| pages::wrong(&error, text, hidden);
+        let page: MeshPage = serde_json::from_slice(bytes).map_err(wrong)?;
         if page.kind != "ClusterMeshList" {
             return Err(unreadable("expected a ClusterMeshList"));
         }
@@ -108,7 +103,7 @@ impl Collection for MeshListing {
             .into_iter()
             .map(MeshItem::object)
             .collect::<Result<_, _>>()
-            .map_err(|error| wrong(&error))?;
+            .map_err(wrong)?;
         // They end up in a repository.
         if objects.iter().any(|it| hidden.are_within(it)) {
             return Err(unreadable("it contains the request's credentials"));

@@ -230,7 +230,7 @@ async fn versions(connection: &Connection) -> Result<Option<Vec<String>>, Fault>
     let read = |bytes: &[u8]| {
         let text = pages::text(bytes)?;
         let group: ApiGroup =
-            serde_json::from_slice(bytes).map_err(|error| wrong(&error, text, hidden))?;
+            serde_json::from_slice(bytes).map_err(|error| pages::wrong(&error, text, hidden))?;
         let versions = group
             .versions
             .into_iter()
@@ -267,7 +267,7 @@ impl Collection for PeerListing {
             PeerPageError::Peers | PeerPageError::Ranges => {
                 RequestFailure::Final(useless(&OVERSIZED, &error))
             }
-            PeerPageError::Json(json) => wrong(&json, text, hidden),
+            PeerPageError::Json(json) => pages::wrong(&json, text, hidden),
             PeerPageError::Kind => unreadable(&error),
         })?;
         if self.texts().any(|text| hidden.are_in(text)) {
@@ -275,13 +275,6 @@ impl Collection for PeerListing {
         }
         Ok(more)
     }
-}
-
-fn wrong(error: &serde_json::Error, text: &str, hidden: &Redactions) -> RequestFailure {
-    if error.is_eof() {
-        return failure::of_half();
-    }
-    unreadable(&hidden.hide(&pages::problem(error, text)))
 }
 
 #[cfg(test)]

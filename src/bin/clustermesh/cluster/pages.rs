@@ -133,6 +133,14 @@ pub(super) fn problem(error: &serde_json::Error, text: &str) -> String {
     }
 }
 
+/// Returns the failure of a page that is not the expected JSON.
+pub(super) fn wrong(error: &serde_json::Error, text: &str, hidden: &Redactions) -> RequestFailure {
+    if error.is_eof() {
+        return failure::of_half();
+    }
+    unreadable(&hidden.hide(&problem(error, text)))
+}
+
 pub(super) fn unreadable(problem: &(impl Display + ?Sized)) -> RequestFailure {
     RequestFailure::Final(useless(&UNREADABLE, problem))
 }

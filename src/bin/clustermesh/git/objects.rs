@@ -4,12 +4,12 @@
 
 use std::fmt;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout};
 use std::str::FromStr;
 
 use anyhow::{Context as _, bail};
 
-use super::{program, reason, unstarted};
+use super::{reason, started};
 
 /// The longest line before an object, in bytes: the name that was asked for, and a few words.
 const HEADER: u64 = 8192;
@@ -105,12 +105,7 @@ impl Objects {
 
 impl Batch {
     fn start() -> anyhow::Result<Self> {
-        let mut child = program(&["cat-file", "--batch"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(unstarted)?;
+        let mut child = started(&["cat-file", "--batch"])?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (questions, answers) = pipes.context("`git` has no pipes")?;
         Ok(Self { child, questions, answers: BufReader::new(answers) })
