@@ -30,7 +30,9 @@ use crate::failure::{CommandFailure, CommandResult};
 use crate::files::{LaterFile, LaterFiles};
 
 use crate::inputs::Inputs;
+use crate::output::Printer;
 use crate::settings::{FileOptions, Settings};
+use crate::threshold::Threshold;
 use crate::{Outcome, checked_plan, disk, input_file, inputs};
 
 mod basis;
@@ -97,6 +99,25 @@ pub(crate) fn provable(inputs: Inputs) -> CommandResult<Gathered> {
 /// There is no rendered tree, a dump is of no cluster, or a folder cannot be looked into.
 pub(crate) fn read(inputs: &mut Inputs, dumps: Option<&Dumps>) -> CommandResult<ClusterPeers> {
     read_and_keep(inputs, dumps, None)
+}
+
+/// Gathers the inputs of a proof and reads the Peers, and prints what is wrong with them. It decides the least outcome of the
+/// command.
+///
+/// # Errors
+/// As for [`gather`] and [`read`].
+pub(crate) fn gather_all(
+    options: &FileOptions,
+    dumps: &Dumps,
+    printer: &mut Printer,
+) -> CommandResult<(Inputs, ClusterPeers, Outcome)> {
+    let Gathered { mut inputs, grave } = gather(options)?;
+    let applied = read(&mut inputs, Some(dumps))?;
+    let found = grave.into_iter().chain(applied.findings.clone());
+    let findings = inputs.settings.in_force(found.collect());
+    printer.findings(&inputs.files, &findings);
+    let outcome = Threshold(Severity::Error).outcome(&findings);
+    Ok((inputs, applied, outcome))
 }
 
 /// Reads the Peers of every cluster, and keeps the texts of the rendered tree for a comparison.

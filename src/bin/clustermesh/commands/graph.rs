@@ -4,19 +4,17 @@ use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
 
 use clap::ValueEnum;
-use clustermesh::diagnostic::Severity;
 use clustermesh::graph::{GraphInputs, GraphLevel, MeshGraph, dot, mermaid, svg};
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::report::json::JsonDocument;
 
 use crate::choice::choice;
-use crate::cluster_peers::{self, Dumps, Gathered};
+use crate::cluster_peers::{self, Dumps};
 use crate::failure::CommandResult;
 use crate::output::Printer;
 use crate::proving::{self, WantedPeers};
 use crate::settings::FileOptions;
-use crate::threshold::Threshold;
 use crate::{input_file, origin};
 
 /// Draw the clusters, and whether their links work
@@ -82,11 +80,7 @@ choice! {
 }
 
 pub(crate) fn run(args: &GraphArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
-    let Gathered { mut inputs, grave } = cluster_peers::gather(files)?;
-    let applied = cluster_peers::read(&mut inputs, Some(&args.dumps))?;
-    let found = grave.into_iter().chain(applied.findings.clone());
-    let findings = inputs.settings.in_force(found.collect());
-    printer.findings(&inputs.files, &findings);
+    let (inputs, applied, outcome) = cluster_peers::gather_all(files, &args.dumps, printer)?;
     let inputs = ManuallyDrop::new(inputs);
     let names = inputs.meshes.iter().flat_map(Mesh::all_entries);
     let names: Vec<ClusterName> = names.map(|it| it.name.clone()).collect();
@@ -116,7 +110,7 @@ pub(crate) fn run(args: &GraphArgs, files: &FileOptions, printer: &mut Printer) 
     let mut graph = graph.graph().shown(&focus, args.level.map(Into::into));
     graph.origin = Some(origin::of(&inputs, None));
     printer.print(&text(args, graph)?)?;
-    Ok(Threshold(Severity::Error).outcome(&findings))
+    Ok(outcome)
 }
 
 fn text(args: &GraphArgs, graph: MeshGraph) -> anyhow::Result<String> {

@@ -2,17 +2,15 @@
 
 use anyhow::{Error, anyhow};
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::diagnostic::Severity;
 use clustermesh::mesh::AddressClass;
 use clustermesh::results::trace::batch;
 use clustermesh::results::trace::tracer::Tracer;
 
 use crate::choice::choice;
-use crate::cluster_peers::{Dumps, Gathered};
+use crate::cluster_peers::Dumps;
 use crate::failure::CommandResult;
 use crate::output::{Printer, TableFormat};
 use crate::settings::FileOptions;
-use crate::threshold::Threshold;
 use crate::{Outcome, checked_plan, cluster_peers, disk};
 
 /// Follow a packet between clusters, and its reply
@@ -95,12 +93,7 @@ pub(crate) fn run(args: &TraceArgs, files: &FileOptions, printer: &mut Printer) 
     if args.batch && args.output != TraceFormat::Json {
         return Err(anyhow!("`--batch` prints JSON; omit `--output`").into());
     }
-    let Gathered { mut inputs, grave } = cluster_peers::gather(files)?;
-    let applied = cluster_peers::read(&mut inputs, Some(&args.dumps))?;
-    let found = grave.into_iter().chain(applied.findings.clone());
-    let findings = inputs.settings.in_force(found.collect());
-    printer.findings(&inputs.files, &findings);
-    let outcome = Threshold(Severity::Error).outcome(&findings);
+    let (inputs, applied, outcome) = cluster_peers::gather_all(files, &args.dumps, printer)?;
     let planned = args.dumps.are_any().then(|| checked_plan::plan(&inputs));
     let planned = planned.transpose()?.flatten();
     let undelivered = planned.and_then(|it| applied.undelivered(&inputs, &args.dumps, &it));
