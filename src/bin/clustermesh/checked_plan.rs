@@ -66,17 +66,6 @@ impl CheckResult<'_> {
         Some(CheckedCounts::plan(fleet, plan))
     }
 
-    /// Returns the plan that `render` would write, for a result without Services of other clusters.
-    ///
-    /// # Errors
-    /// A finding that stops a render of Peers.
-    pub(crate) fn right(&self, inputs: &Inputs) -> CommandResult<&(Fleet<'_>, Plan)> {
-        let findings = self.findings.iter().filter(|it| !holds_back_services(it));
-        let is_wrong = FailOn::default().threshold().fails(findings);
-        let planned = self.planned.as_ref().filter(|_| !is_wrong);
-        planned.ok_or_else(|| inputs.refusal(self.findings.clone()))
-    }
-
     /// Adds what only a person may want.
     pub(crate) fn add_losses(&mut self, losses: &[Loss], allowing: Allowing) {
         if let Some((fleet, plan)) = &self.planned {
@@ -139,6 +128,18 @@ pub(crate) fn check(
     Ok(CheckResult { findings, planned: plan.map(|plan| (fleet, plan)), rendered })
 }
 
+/// Returns the plan that `render` would write, for a result without Services of other clusters.
+///
+/// # Errors
+/// A finding that stops a render of Peers.
+pub(crate) fn right(inputs: &Inputs) -> CommandResult<(Fleet<'_>, Plan)> {
+    let checked = check(inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let findings = checked.findings.iter().filter(|it| !holds_back_services(it));
+    let is_wrong = FailOn::default().threshold().fails(findings);
+    let planned = checked.planned.filter(|_| !is_wrong);
+    planned.ok_or_else(|| inputs.refusal(checked.findings))
+}
+
 /// Returns the Services that clusters get of others.
 pub(crate) fn mirrors<'a>(inputs: &'a Inputs, fleet: &Fleet, plan: &Plan) -> Mirrors<'a> {
     Mirrors::new(&inputs.meshes, fleet, plan, &inputs.services)
@@ -151,6 +152,18 @@ pub(crate) fn mirrors<'a>(inputs: &'a Inputs, fleet: &Fleet, plan: &Plan) -> Mir
 pub(crate) fn plan(inputs: &Inputs) -> anyhow::Result<Option<RenderPlan<'_>>> {
     let PlanAttempt { fleet, plan, .. } = PlanAttempt::make(inputs)?;
     Ok(plan.map(|plan| RenderPlan { texts: manifest::texts(&plan), fleet, plan }))
+}
+
+/// Returns the same as [`plan`].
+///
+/// # Errors
+/// As for [`plan`], or the mistakes that prevent one.
+pub(crate) fn plan_or_refusal(inputs: &Inputs) -> CommandResult<RenderPlan<'_>> {
+    if let Some(planned) = plan(inputs)? {
+        return Ok(planned);
+    }
+    let checked = check(inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    Err(inputs.refusal(checked.findings))
 }
 
 impl<'a> PlanAttempt<'a> {

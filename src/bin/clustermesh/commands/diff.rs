@@ -12,9 +12,9 @@ use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
 use clustermesh::results::diff::Compared;
 use clustermesh::results::source_texts::SourceTexts;
-use clustermesh::rules::{self, LevelledFindings, Purpose};
+use clustermesh::rules::{self, LevelledFindings};
 
-use crate::checked_plan::{OutputCheck, RenderPlan};
+use crate::checked_plan::RenderPlan;
 use crate::choice::choice;
 use crate::cluster_peers::{ClusterPeers, Dumps};
 use crate::failure::{CommandFailure, CommandResult, FileMistakes};
@@ -213,11 +213,7 @@ impl VersionComparison {
         before.notes.extend(controls.and_then(BothControls::note));
         // The rest of the run uses their memory again.
         drop(snapshots);
-        let Some(planned) = checked_plan::plan(&inputs)?.map(ManuallyDrop::new) else {
-            let checked =
-                checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-            return Err(inputs.refusal(checked.findings));
-        };
+        let planned = ManuallyDrop::new(checked_plan::plan_or_refusal(&inputs)?);
         before.find_renamed(&planned.fleet);
         let watched = new_paths::watched(&args.fail_on_new_path, &inputs, before.inputs.as_ref())?;
         let mut asked = AskedChange { args, watched: &watched, controls, judged: None };

@@ -12,10 +12,8 @@ use clustermesh::mesh::AddressClass;
 use clustermesh::name::{ClusterName, is_dns_subdomain};
 use clustermesh::packet::trace::EndFinder;
 use clustermesh::report::json::JsonDocument;
-use clustermesh::rules::Purpose;
 use clustermesh::text::{count, listed, shell_word};
 
-use crate::checked_plan::OutputCheck;
 use crate::cluster_peers::{ClusterPeers, KnownContents};
 use crate::failure::CommandResult;
 use crate::output::Printer;
@@ -76,8 +74,7 @@ fn domain(text: &str) -> Result<String, String> {
 
 pub(crate) fn run(args: &DnsArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
     let inputs = inputs::gather(files)?;
-    let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-    let (fleet, plan) = checked.right(&inputs)?;
+    let (fleet, plan) = &checked_plan::right(&inputs)?;
     let mut targets = plan.targets.iter();
     let Some(target) = targets.find(|it| it.cluster.as_str() == args.target) else {
         return Err(allowed_losses::unknown_target(&args.target, plan).into());

@@ -12,10 +12,9 @@ use clustermesh::name::ClusterName;
 use clustermesh::node_gates::NodeExplanation;
 use clustermesh::rules::reach::TERMS;
 use clustermesh::rules::rendered::PlannedFleet;
-use clustermesh::rules::{self, Purpose, QUESTIONS, Rule};
+use clustermesh::rules::{self, QUESTIONS, Rule};
 use clustermesh::text;
 
-use crate::checked_plan::OutputCheck;
 use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs::{self, Inputs};
 use crate::output::{Printer, TableFormat, terminal_markdown};
@@ -124,10 +123,7 @@ fn explain_node(
     if node.is_empty() {
         return Err(unnamed_node(text, cluster, &inputs).into());
     }
-    let Some(planned) = checked_plan::plan(&inputs)? else {
-        let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-        return Err(inputs.refusal(checked.findings));
-    };
+    let planned = checked_plan::plan_or_refusal(&inputs)?;
     let memberships: Vec<&Member> = planned.fleet.memberships(cluster).collect();
     let found = PlannedFleet { fleet: &planned.fleet, plan: &planned.plan };
     let found = (found, &inputs.settings.config.content);

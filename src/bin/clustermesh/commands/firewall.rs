@@ -7,10 +7,8 @@ use clustermesh::name::ClusterName;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::report::table::TextTable;
 use clustermesh::report::width::Width;
-use clustermesh::rules::Purpose;
 use clustermesh::text::listed;
 
-use crate::checked_plan::OutputCheck;
 use crate::failure::CommandResult;
 use crate::output::{Printer, terminal};
 use crate::settings::FileOptions;
@@ -63,8 +61,7 @@ pub(crate) fn run(
     let only = args.cluster.as_deref();
     let only: Option<&ClusterName> =
         only.map(|it| cluster_peers::named(it, &clusters)).transpose()?;
-    let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-    let (fleet, plan) = checked.right(&inputs)?;
+    let (fleet, plan) = &checked_plan::right(&inputs)?;
     let firewall = Firewall::new(fleet, plan, only);
     if firewall.clusters.is_empty() {
         printer.note("no port must be open: no cluster dials an endpoint");

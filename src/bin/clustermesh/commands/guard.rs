@@ -12,9 +12,7 @@ use clustermesh::diagnostic::Quoted;
 use clustermesh::name::{ClusterName, is_dns_subdomain};
 use clustermesh::net::{Cidr, Interface};
 use clustermesh::plan::Plan;
-use clustermesh::rules::Purpose;
 
-use crate::checked_plan::OutputCheck;
 use crate::cluster_peers::Dumps;
 use crate::failure::CommandResult;
 use crate::inputs::Inputs;
@@ -120,8 +118,7 @@ pub(crate) fn run(args: &GuardArgs, files: &FileOptions, printer: &mut Printer) 
     let cluster = cluster_peers::named(&args.cluster, &clusters)?;
     let dumped =
         if args.dumps.are_any() { Some(args.dumps.read_one(&mut inputs, cluster)?) } else { None };
-    let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-    let (_, plan) = checked.right(&inputs)?;
+    let (_, plan) = &checked_plan::right(&inputs)?;
     let guard = guard(args, cluster, &inputs)?;
     if let Some(dumped) = dumped {
         let files = dumped.files.into_values().flatten();

@@ -10,10 +10,8 @@ use clustermesh::host_config::{HostConfig, HostOptions};
 use clustermesh::mesh::{ExternalPeer, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::report::json::JsonDocument;
-use clustermesh::rules::Purpose;
 use clustermesh::text::{count, listed};
 
-use crate::checked_plan::OutputCheck;
 use crate::failure::CommandResult;
 use crate::output::Printer;
 use crate::settings::FileOptions;
@@ -90,8 +88,7 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> CommandResult {
     let inputs = inputs::gather(files)?;
-    let checked = checked_plan::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-    let (_, plan) = checked.right(&inputs)?;
+    let (_, plan) = &checked_plan::right(&inputs)?;
     let bare = args.name.strip_prefix("external.").unwrap_or(&args.name);
     let found = ClusterName::of_external(bare).ok().and_then(|name| {
         let (mesh, external) =
