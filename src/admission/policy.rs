@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::{
-    Accounts, Enforcement, Guard, GuardAccess, GuardDeclarations, MOST_COMPARED, MOST_RANGES,
+    ANY, Accounts, Enforcement, Guard, GuardAccess, GuardDeclarations, MOST_COMPARED, MOST_RANGES,
     Refusal,
 };
 use crate::document::{Source, TreeNode};
@@ -273,8 +273,12 @@ impl Guard {
             let domains = domains.filter(|it| !accepted.is_some_and(|all| all.contains(it)));
             excess.extend(domains.map(|it| Excess::Domain(source.clone(), it.clone())));
         }
+        // A mesh without sources has no Peer that is accepted, on its own ranges or elsewhere.
+        let meshes: BTreeSet<&str> =
+            all.sources.keys().filter_map(|it| Some(it.split_once('/')?.0)).collect();
+        let is_of = |mesh: &str| mesh == ANY || meshes.contains(mesh);
         for (ours, theirs) in [(&all.own, &others.own), (&all.closed, &others.closed)] {
-            for (mesh, ranges) in theirs {
+            for (mesh, ranges) in theirs.iter().filter(|it| is_of(it.0)) {
                 let held = ours.get(mesh).map_or(&[][..], Vec::as_slice);
                 let rest = ranges.iter().flat_map(|it| it.without(held));
                 excess.extend(rest.map(Excess::Own));

@@ -313,3 +313,35 @@ fn the_controls_of_a_commit_without_a_mesh_are_not_known() {
     render(&beginning.folder);
     assert_kept(&beginning);
 }
+
+/// Without sources, its guard accepts no Peer of the mesh that it left.
+#[test]
+fn the_new_guard_of_a_cluster_that_left_one_of_its_meshes_is_not_weaker() {
+    let repository = Repository::of(Folder::mesh());
+    let folder = &repository.folder;
+    let first = folder.read("mesh.yaml");
+    let head = first.split("    - name").next().unwrap().replace("name: prod", "name: test");
+    let entry = |name: &str, number: u8| {
+        format!(
+            "    - {{ name: {name}, podCIDRs: [10.{number}.0.0/16], wireguardCIDR: 10.10{number}.0.0/24 }}\n"
+        )
+    };
+    let without = format!("{head}{}{}", entry("south", 4), entry("lake", 5));
+    folder.keep("south", &[node(4, 1)]);
+    folder.keep("lake", &[node(5, 1)]);
+    folder.write("mesh.yaml", format!("{first}---\n{without}{}", entry("east", 1)));
+    render(folder);
+    for cluster in ["east", "south"] {
+        guard(folder, cluster, &[]);
+    }
+    repository.commit();
+    folder.write("mesh.yaml", format!("{first}---\n{without}"));
+    for cluster in ["east", "south"] {
+        guard(folder, cluster, &[]);
+    }
+    assert_kept(&repository);
+    // It still protects the ranges of the cluster in the other mesh.
+    folder.edit("mesh.yaml", "podCIDRs: [10.1.0.0/16]", "podCIDRs: [10.1.0.0/17]");
+    guard(folder, "east", &[]);
+    assert_contains(&weaker(&repository), "weaker: guard of east");
+}
