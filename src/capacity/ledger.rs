@@ -198,12 +198,9 @@ impl<'a> Ledger<'a> {
 
     fn sizes(&self, cluster: &ClusterName) -> FileLoad {
         let prefix = format!("{cluster}/");
-        let sizes: Vec<usize> = self
-            .tree
-            .iter()
-            .filter(|(path, _)| path.starts_with(&prefix))
-            .map(|(_, text)| text.len())
-            .collect();
+        let texts = self.tree.range(prefix.clone()..);
+        let own = texts.take_while(|(path, _)| path.starts_with(&prefix));
+        let sizes: Vec<usize> = own.map(|(_, text)| text.len()).collect();
         FileLoad { entries: sizes.len(), largest: sizes.into_iter().max().unwrap_or_default() }
     }
 

@@ -1,13 +1,16 @@
 //! The files of mirrors: for each target a folder with a kustomization.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use by_address::ByAddress;
 use serde_json::{Value, json};
 
 use super::{Mirror, Mirrors};
 use crate::kilo::peer::{MANAGER, MANAGER_LABEL, MESH_LABEL, SOURCE_LABEL};
 use crate::manifest::KUSTOMIZATION;
+use crate::mesh::MirroredService;
 use crate::name::PeerSetName;
 use crate::net;
 use crate::port::ServicePort;
@@ -29,16 +32,19 @@ const SERVICE_LABEL: &str = "kubernetes.io/service-name";
 /// A template that does not fit, which the tests rule out.
 pub fn tree(mirrors: &Mirrors, folder: &str) -> Result<BTreeMap<String, Arc<str>>, TemplateError> {
     let mut tree = BTreeMap::new();
+    // Most targets get the same Services.
+    let mut written: BTreeMap<(ByAddress<&MirroredService>, IpAddr), String> = BTreeMap::new();
     for (target, services) in &mirrors.targets {
         let mut texts: BTreeMap<String, String> = BTreeMap::new();
         for mirror in services {
             let set = PeerSetName::new(mirror.mesh, &mirror.service.source);
             let text = texts.entry(format!("{set}.yaml")).or_default();
-            for object in mirror.objects() {
-                text.push_str(if text.is_empty() { HEADER } else { "---" });
-                text.push('\n');
-                text.push_str(&yaml::document(&object));
-            }
+            let key = (ByAddress(mirror.service), mirror.address);
+            let objects = written.entry(key).or_insert_with(|| {
+                mirror.objects().map(|it| format!("\n{}", yaml::document(&it))).join("---")
+            });
+            text.push_str(if text.is_empty() { HEADER } else { "---" });
+            text.push_str(objects);
         }
         let files: Vec<&str> = texts.keys().map(String::as_str).collect();
         let kustomization = template::kustomization(&files)?;
