@@ -6,10 +6,11 @@ use super::excused::Excused;
 use super::reach::Reach;
 use crate::agent::fabric::{AwakeClusters, Fabric, NodeRef, SiteId, Sites};
 use crate::expectations::{Expectation, Expected, Selection};
+use crate::net::Family;
 use crate::net::prefixes::Span;
 use crate::packet::trace::Trace;
 use crate::packet::{Doubt, Ending};
-use meant::{Chosen, TakenAddresses};
+use meant::{Chosen, Stock, TakenAddresses};
 
 pub(super) use judge::{ExpectationJudge, keeps_for_certain, traces};
 pub(super) use meant::Meant;
@@ -188,49 +189,89 @@ pub fn steps(fabric: &Fabric, expectations: &[Expectation]) -> usize {
     pairs.sum::<usize>() / PAIRS_OF_STEP
 }
 
-impl Check<'_> {
-    fn look_for_unmatched(
-        &mut self,
-        fabric: &Fabric,
-        senders: &Sites<Chosen>,
-        receivers: &Sites<Chosen>,
-    ) {
-        for (side, chosen) in [(ExpectationSide::From, senders), (ExpectationSide::To, receivers)] {
-            let selection = side.selection(self.expectation);
-            let unknown = unknown(fabric, selection, self.expectation.expected);
-            if !unknown.is_empty() {
-                let unmatched = unknown.into_iter();
-                self.unmatched
-                    .extend(unmatched.map(|index| MatchesNothing::Cluster { side, index }));
-                continue;
-            }
-            let ranges = selection.addresses.iter().enumerate();
-            let taken = TakenAddresses::new(selection, chosen);
-            let missing: Vec<MatchesNothing> = ranges
-                .filter(|(_, range)| !taken.meets(Span::new(**range)))
-                .map(|(index, _)| MatchesNothing::Addresses { side, index })
-                .collect();
-            if missing.is_empty() && chosen.iter().all(Chosen::is_empty) {
-                self.unmatched.push(MatchesNothing::Nothing(side));
-            }
-            self.unmatched.extend(missing);
-        }
-        if self.pairs == 0 && self.unmatched.is_empty() {
-            let meant = |chosen: &Sites<Chosen>| -> Vec<SiteId> {
-                let meant = chosen.numbered().filter(|it| !it.1.is_empty());
-                meant.map(|it| it.0).collect()
-            };
-            let of = |chosen: &Sites<Chosen>| meant(chosen).first().copied();
-            let last = |chosen: &Sites<Chosen>| meant(chosen).last().copied();
-            let ends = [of(senders), last(senders), of(receivers), last(receivers)];
-            self.unmatched.push(match ends {
-                [Some(one), ..] if ends.iter().all(|it| *it == Some(one)) => {
-                    MatchesNothing::OneCluster(one)
-                }
-                _ => MatchesNothing::Families,
-            });
-        }
+/// Returns what of expectations is not there, regardless of the Peers that clusters have.
+pub fn unmatched<'e>(
+    fabric: &Fabric,
+    expectations: &'e [Expectation],
+) -> Vec<(&'e Expectation, MatchesNothing)> {
+    let is_narrow =
+        |it: &Selection| it.nodes.is_some() || it.class.is_some() || !it.addresses.is_empty();
+    let narrow = expectations.par_iter().filter(|it| is_narrow(&it.from) || is_narrow(&it.to));
+    let narrow: Vec<&Expectation> = narrow.collect();
+    if narrow.is_empty() {
+        return Vec::new();
     }
+    let stocks = fabric.sites.map(|it| Stock::new(it));
+    let unmatched = narrow.into_par_iter().flat_map_iter(|it| {
+        let [senders, receivers] = [ExpectationSide::From, ExpectationSide::To].map(|side| {
+            let meant = Meant::by(it, side);
+            fabric.sites.map_ids(|id| meant.choose(&fabric.sites[id], &stocks[id]))
+        });
+        let have_pairs = have_pairs(&senders, &receivers);
+        let unmatched = of_sides(fabric, it, [&senders, &receivers], have_pairs);
+        unmatched.into_iter().map(move |unmatched| (it, unmatched))
+    });
+    unmatched.collect()
+}
+
+/// Returns whether an address of a sender is of the same family as one of a receiver in another cluster.
+fn have_pairs(senders: &Sites<Chosen>, receivers: &Sites<Chosen>) -> bool {
+    [Family::V4, Family::V6].into_iter().any(|family| {
+        let sites = |chosen: &Sites<Chosen>| -> Vec<SiteId> {
+            let of_family = |it: &Chosen| it.all().any(|block| block.span.family == family);
+            chosen.numbered().filter(|it| of_family(it.1)).map(|it| it.0).take(2).collect()
+        };
+        match (&*sites(senders), &*sites(receivers)) {
+            ([], _) | (_, []) => false,
+            ([from], [to]) => from != to,
+            _ => true,
+        }
+    })
+}
+
+/// Returns what of both sides of an expectation is not there.
+fn of_sides(
+    fabric: &Fabric,
+    expectation: &Expectation,
+    [senders, receivers]: [&Sites<Chosen>; 2],
+    have_pairs: bool,
+) -> Vec<MatchesNothing> {
+    let mut all = Vec::new();
+    for (side, chosen) in [(ExpectationSide::From, senders), (ExpectationSide::To, receivers)] {
+        let selection = side.selection(expectation);
+        let unknown = unknown(fabric, selection, expectation.expected);
+        if !unknown.is_empty() {
+            let unmatched = unknown.into_iter();
+            all.extend(unmatched.map(|index| MatchesNothing::Cluster { side, index }));
+            continue;
+        }
+        let ranges = selection.addresses.iter().enumerate();
+        let taken = TakenAddresses::new(selection, chosen);
+        let missing: Vec<MatchesNothing> = ranges
+            .filter(|(_, range)| !taken.meets(Span::new(**range)))
+            .map(|(index, _)| MatchesNothing::Addresses { side, index })
+            .collect();
+        if missing.is_empty() && chosen.iter().all(Chosen::is_empty) {
+            all.push(MatchesNothing::Nothing(side));
+        }
+        all.extend(missing);
+    }
+    if !have_pairs && all.is_empty() {
+        let meant = |chosen: &Sites<Chosen>| -> Vec<SiteId> {
+            let meant = chosen.numbered().filter(|it| !it.1.is_empty());
+            meant.map(|it| it.0).collect()
+        };
+        let of = |chosen: &Sites<Chosen>| meant(chosen).first().copied();
+        let last = |chosen: &Sites<Chosen>| meant(chosen).last().copied();
+        let ends = [of(senders), last(senders), of(receivers), last(receivers)];
+        all.push(match ends {
+            [Some(one), ..] if ends.iter().all(|it| *it == Some(one)) => {
+                MatchesNothing::OneCluster(one)
+            }
+            _ => MatchesNothing::Families,
+        });
+    }
+    all
 }
 
 /// Returns which clusters of a side are not there. The members of a group are clusters of meshes. One without a snapshot

@@ -8,7 +8,7 @@ use by_address::ByAddress;
 
 use super::group::{ClassGroup, Lot};
 use super::meant::{Chosen, Meant, Stock};
-use super::{Check, ExpectationSide, LeftOut};
+use super::{Check, ExpectationSide, LeftOut, of_sides};
 use crate::agent::fabric::{Fabric, NodeRef, Site, SiteId, SitePair, Sites, are_few};
 use crate::expectations::{Expectation, Expected};
 use crate::kilo::id::NodeId;
@@ -111,7 +111,8 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
                 }
             }
         }
-        check.look_for_unmatched(self.reach.fabric, &senders, &receivers);
+        let sides = [&senders, &receivers];
+        check.unmatched = of_sides(self.reach.fabric, expectation, sides, 0 < check.pairs);
         check
     }
 

@@ -13,7 +13,7 @@ use crate::packet::Step;
 use crate::packet::messages::{called, unprovided, verdict, whose};
 use crate::packet::trace::Trace;
 use crate::place::Place;
-use crate::proof::expectation::{Check, ExpectationSide, MatchesNothing, Survival};
+use crate::proof::expectation::{self, Check, ExpectationSide, MatchesNothing, Survival};
 use crate::proof::rule;
 use crate::text::{self, listed};
 
@@ -255,6 +255,14 @@ pub fn find_unknown(expectations: &[Expectation], known: &BTreeSet<&str>, found:
 fn not_selected(name: &str, problem: String, (wanted, place): (&str, &Place)) -> Finding {
     let finding = Finding::new(&rule::EMPTY_EXPECTATION, format!("{name}: {problem}"));
     finding.at(Some(place.clone()), "").of_name(wanted).with_alike(problem, None)
+}
+
+/// Returns findings about expectations that select nothing of the clusters that they name.
+pub fn empty_selections(fabric: &Fabric, expectations: &[Expectation]) -> Vec<Finding> {
+    let unmatched = expectation::unmatched(fabric, expectations).into_iter();
+    let is_selection = |it: &MatchesNothing| !matches!(it, MatchesNothing::Cluster { .. });
+    let unmatched = unmatched.filter(|(_, it)| is_selection(it));
+    unmatched.map(|(expectation, it)| empty(fabric, &[], expectation, it)).collect()
 }
 
 fn no_cluster<'k>(

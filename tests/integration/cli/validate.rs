@@ -354,6 +354,42 @@ fn expectations_are_read_and_their_mistakes_reported() {
 }
 
 /// A snapshot that lost all nodes is reported, also before its cluster joins.
+/// As `verify` does, but without Peers.
+#[test]
+fn an_expectation_that_selects_nothing_is_an_error() {
+    let selecting = |from: &str, to: &str, expected: &str| {
+        let folder = Folder::rendered();
+        let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
+        let item = format!("  - {{ from: {{ {from} }}, to: {{ {to} }}, expect: {expected} }}\n");
+        folder.write("expectations.yaml", format!("{head}{item}"));
+        folder
+    };
+    let rows = [
+        (
+            "cluster: east, nodeSelector: { matchLabels: { a: b } }",
+            "cluster: west",
+            "`from` selects nothing",
+        ),
+        ("cluster: east", "cluster: west, addresses: [10.99.0.0/16]", "address in 10.99.0.0/16"),
+        ("cluster: east", "addresses: [10.1.0.0/16]", "both sides are in east"),
+    ];
+    for (from, to, message) in rows {
+        for expected in ["Reach", "Deny"] {
+            let folder = selecting(from, to, expected);
+            for command in ["validate", "verify"] {
+                let run = folder.run(&[command, "--output", "concise"]);
+                assert_contains(&run.stdout, "error[empty-expectation]");
+                assert_contains(&run.stdout, message);
+                assert_eq!(run.code, 1, "{command}: {}", run.stdout);
+            }
+        }
+    }
+    // Peers that are missing are no reason.
+    let folder = selecting("cluster: east", "cluster: west, addresses: [10.3.0.0/16]", "Reach");
+    fs::remove_dir_all(folder.path("rendered")).unwrap();
+    assert_eq!(folder.run(&["validate"]).code, 0);
+}
+
 #[test]
 fn a_joining_cluster_without_nodes_is_reported() {
     let folder = Folder::mesh();

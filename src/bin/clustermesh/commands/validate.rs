@@ -5,15 +5,17 @@ use std::mem::ManuallyDrop;
 
 use anyhow::anyhow;
 use clustermesh::diagnostic::Mistakes;
+use clustermesh::expectations::Expectations;
 use clustermesh::mesh::Mesh;
 use clustermesh::proof::messages::expectation;
 use clustermesh::results::findings::Report;
-use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
+use clustermesh::rules::{Finding, Purpose};
 
 use super::verify::expectations;
 use crate::checked_plan::{CheckResult, OutputCheck};
+use crate::cluster_peers::ClusterPeers;
 use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs::Inputs;
 use crate::output::{Printer, ReportFormat};
@@ -60,6 +62,17 @@ pub(crate) fn check(inputs: &Inputs) -> anyhow::Result<CheckResult<'_>> {
     Ok(checked)
 }
 
+/// Returns findings about expectations that select nothing, if the nodes of all clusters are known.
+fn empty_expectations(inputs: &Inputs, expectations: &Expectations) -> Vec<Finding> {
+    let (fleet, missing) = checked_plan::fleet(inputs);
+    if expectations.expectations.is_empty() || !missing.is_empty() {
+        return Vec::new();
+    }
+    let peers = ClusterPeers::default();
+    let fabric = peers.fabric_of(inputs, Some(&fleet), None);
+    expectation::empty_selections(&fabric, &expectations.expectations)
+}
+
 pub(crate) fn run(
     args: &ValidateArgs,
     files: &FileOptions,
@@ -80,6 +93,8 @@ pub(crate) fn run(
                 let mut unknown = Mistakes::default();
                 expectation::find_unknown(&expectations.expectations, &known, &mut unknown);
                 inputs.findings.extend(unknown.into_findings());
+                let empty = empty_expectations(&inputs, &expectations);
+                inputs.findings.extend(empty);
             }
         }
         Err(CommandFailure::Syntax(broken)) => {
