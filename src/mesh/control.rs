@@ -5,6 +5,8 @@ use crate::document::TreeNode;
 /// A kind of control that is in a file of its own.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ControlKind {
+    /// The levels, limits and accepted ranges of all meshes.
+    Config,
     /// The paths that must work, and those that must not.
     Expectations,
     /// The limits that the owner of a cluster sets.
@@ -16,11 +18,12 @@ impl ControlKind {
     pub const API_VERSION: &str = "kilo-clustermesh.io/v1";
 
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Expectations, Self::Policy];
+    pub const ALL: [Self; 3] = [Self::Config, Self::Expectations, Self::Policy];
 
     /// Returns the `kind` of its documents.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Config => "Config",
             Self::Expectations => "Expectations",
             Self::Policy => "ClusterPolicy",
         }

@@ -38,7 +38,7 @@ mod cluster_files;
 mod known_snapshots;
 mod policies;
 pub(crate) mod services;
-mod unread_controls;
+pub(crate) mod unread_controls;
 
 pub(crate) use known_snapshots::KnownSnapshots;
 

@@ -9,6 +9,7 @@ use crate::place::Place;
 /// are alike. Other documents can be in its file.
 pub fn unread(control: ControlKind, place: Place, own: &str, is_missing: bool) -> Finding {
     let what = match control {
+        ControlKind::Config => "a config",
         ControlKind::Expectations => "expectations",
         ControlKind::Policy => "a policy",
     };
@@ -20,6 +21,8 @@ pub fn unread(control: ControlKind, place: Place, own: &str, is_missing: bool) -
         (true, _) => finding.help(format!("{moved} `{own}`")),
         (false, ControlKind::Expectations) => Finding { severity: Severity::Warning, ..finding }
             .help("move them there, or check them with `clustermesh verify --expectations FILE`"),
+        (false, ControlKind::Config) => Finding { severity: Severity::Warning, ..finding }
+            .help("move it there, or name it with `--config FILE`"),
         (false, ControlKind::Policy) => {
             Finding { severity: Severity::Warning, ..finding }.help("move it there, or delete it")
         }
@@ -39,4 +42,11 @@ pub fn named_alike(place: Place, own: &str) -> Finding {
     let message = format!("not read: its name is similar to {}", Quoted(own));
     let finding = Finding::new(&UNREAD_CONTROL, message).at(place, "");
     Finding { severity: Severity::Notice, ..finding }
+}
+
+/// Reports a folder in which controls were not looked for.
+pub fn unsearched(place: Place, reason: &str) -> Finding {
+    let message = format!("not searched for expectations and policies: {reason}");
+    let finding = Finding::new(&UNREAD_CONTROL, message).at(place, "");
+    Finding { severity: Severity::Warning, ..finding }
 }

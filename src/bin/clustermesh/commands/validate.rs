@@ -17,7 +17,7 @@ use super::verify::expectations;
 use crate::checked_plan::{CheckResult, OutputCheck};
 use crate::cluster_peers::ClusterPeers;
 use crate::failure::{CommandFailure, CommandResult};
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, unread_controls};
 use crate::output::{Printer, ReportFormat};
 use crate::settings::FileOptions;
 use crate::threshold::FailOn;
@@ -84,6 +84,8 @@ pub(crate) fn run(
     }
     // The process ends with the command, and everything is freed then.
     let mut inputs = ManuallyDrop::new(inputs::gather(files)?);
+    let unread = unread_controls::find_elsewhere(&inputs)?;
+    inputs.findings.extend(unread);
     match expectations::read(&mut inputs, None) {
         Ok((expectations, mistakes)) => {
             inputs.findings.extend(mistakes);

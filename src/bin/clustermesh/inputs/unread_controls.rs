@@ -1,16 +1,17 @@
 //! Controls that are not read, because their files have other names than those that are looked for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clustermesh::diagnostic;
 use clustermesh::document::Source;
-use clustermesh::mesh::{self, ControlKind, MeshReading};
+use clustermesh::mesh::{self, ControlKind, Mesh, MeshReading};
 use clustermesh::place::Place;
 use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::unread;
 
+use super::Inputs;
 use crate::disk::{self, EntryType, Roots};
 use crate::input_file::{self, MESH_LIMIT};
 use crate::settings::Settings;
@@ -18,8 +19,21 @@ use crate::settings::Settings;
 /// The most bytes of such files that are parsed. A file beyond them has a control if it has the words of one.
 const PARSED: usize = 1 << 20;
 
-/// The most folders below each other that are looked into.
+/// The most folders below each other that are looked into if their names are like those of controls.
 const DEPTH: usize = 8;
+
+/// The most folders below each other that are looked into elsewhere in the repository.
+const SEARCH_DEPTH: usize = 32;
+
+/// The most entries of folders that are looked at elsewhere in the repository.
+const ENTRIES: usize = 100_000;
+
+/// The most bytes that are read elsewhere in the repository.
+const BYTES: usize = 128 << 20;
+
+/// The names by which a folder shows that its files are not ours: those of a mesh that is not read, of another
+/// repository, or of a cache.
+const FOREIGN: [&str; 5] = ["clustermesh.yaml", "mesh.yaml", "meshes", ".git", "CACHEDIR.TAG"];
 
 /// The files beside the config and in the folders of meshes, and in folders whose names are like those of controls.
 struct ControlSearch<'s> {
@@ -31,6 +45,10 @@ struct ControlSearch<'s> {
     meshes: BTreeSet<PathBuf>,
     /// The folders that were looked into.
     seen: BTreeSet<PathBuf>,
+    /// The files that were looked at.
+    looked: BTreeSet<PathBuf>,
+    /// The bytes that were read.
+    read: usize,
     /// The bytes that were parsed.
     parsed: usize,
     /// Findings that differ only in their places, by what they are about.
@@ -46,42 +64,178 @@ enum FileContent {
     Other,
 }
 
+/// A folder of the repository that is looked into later.
+///
+/// Folders that people seldom look into come last, as some of them are large.
+#[derive(Eq, Ord, PartialEq, PartialOrd)]
+struct QueuedFolder {
+    is_seldom_seen: bool,
+    depth: usize,
+    path: PathBuf,
+}
+
 /// Finds controls that are not read: beside the meshes that were read, and in other files.
 pub(super) fn find(settings: &Settings, reading: &MeshReading) -> anyhow::Result<Vec<Finding>> {
-    let meshes = settings.mesh_files()?.into_iter().map(|it| input_file::plain(&it.path));
-    let mut search = ControlSearch {
-        settings,
-        roots: settings.home_roots(),
-        named: &reading.named,
-        meshes: meshes.collect(),
-        seen: BTreeSet::new(),
-        parsed: 0,
-        found: BTreeMap::new(),
-    };
+    let mut search = ControlSearch::new(settings, &reading.named)?;
     for (control, place) in &reading.controls {
-        search.control(*control, place.clone(), None);
+        search.control(*control, place.clone(), (None, true));
     }
-    let is_here = settings.home.as_os_str().is_empty();
-    let home = if is_here { Path::new(".") } else { &settings.home };
-    for (name, kind) in disk::entries(&search.roots, home)? {
-        search.entry(&settings.home.join(&name), kind, None, 0);
+    search.near()?;
+    Ok(search.findings())
+}
+
+/// Finds the controls that are not read in all other files of the repository.
+pub(crate) fn find_elsewhere(inputs: &Inputs) -> anyhow::Result<Vec<Finding>> {
+    let settings = &inputs.settings;
+    let Some((relative, root)) = settings.surroundings.path_to_repository() else {
+        return Ok(Vec::new());
+    };
+    let home = disk::canonical(&folder(&settings.home));
+    if settings.config.roots.revision().is_some() || !home.starts_with(&root) {
+        return Ok(Vec::new());
     }
-    for folder in &settings.meshes.value {
-        // A folder that cannot be listed fails when its meshes are read.
-        for (name, kind) in disk::entries(&search.roots, folder).unwrap_or_default() {
-            search.entry(&folder.join(&name), kind, None, 0);
+    let entries = inputs.meshes.iter().flat_map(Mesh::all_entries);
+    let named = entries.map(|it| it.name.to_string()).collect();
+    let mut search = ControlSearch::new(settings, &named)?;
+    search.near()?;
+    search.found.clear();
+    search.below(&settings.home, true);
+    if home != root {
+        search.below(&relative, false);
+    }
+    Ok(search.findings())
+}
+
+impl<'s> ControlSearch<'s> {
+    fn new(settings: &'s Settings, named: &'s BTreeSet<String>) -> anyhow::Result<Self> {
+        let meshes = settings.mesh_files()?.into_iter().map(|it| input_file::plain(&it.path));
+        Ok(Self {
+            settings,
+            roots: settings.home_roots(),
+            named,
+            meshes: meshes.collect(),
+            seen: BTreeSet::new(),
+            looked: BTreeSet::new(),
+            read: 0,
+            parsed: 0,
+            found: BTreeMap::new(),
+        })
+    }
+
+    /// Looks beside the config and the meshes, and into folders whose names are like those of controls.
+    fn near(&mut self) -> anyhow::Result<()> {
+        let settings = self.settings;
+        for (name, kind) in disk::entries(&self.roots, &folder(&settings.home))? {
+            self.entry(&settings.home.join(&name), kind, None, 0);
         }
+        for folder in &settings.meshes.value {
+            // A folder that cannot be listed fails when its meshes are read.
+            for (name, kind) in disk::entries(&self.roots, folder).unwrap_or_default() {
+                self.entry(&folder.join(&name), kind, None, 0);
+            }
+        }
+        if let Some(folder) = &settings.policies.value {
+            for (name, kind) in disk::entries(&self.roots, folder).unwrap_or_default() {
+                let path = folder.join(&name);
+                if self.is_folder(&path, kind) {
+                    self.entry(&path, kind, Some(ControlKind::Policy), 0);
+                }
+            }
+        }
+        Ok(())
     }
-    if let Some(folder) = &settings.policies.value {
-        for (name, kind) in disk::entries(&search.roots, folder).unwrap_or_default() {
-            let path = folder.join(&name);
-            if search.is_folder(&path, kind) {
-                search.entry(&path, kind, Some(ControlKind::Policy), 0);
+
+    /// Looks at all files below a folder, without links: what is below a link is looked at where it is. Controls that are
+    /// not `own` may be those of another mesh, so only their names show that they are meant.
+    fn below(&mut self, start: &Path, is_own: bool) {
+        let first = QueuedFolder { is_seldom_seen: false, depth: 0, path: start.to_owned() };
+        let mut queued = BTreeSet::from([first]);
+        let mut left = ENTRIES;
+        while let Some(QueuedFolder { is_seldom_seen, depth, path }) = queued.pop_first() {
+            // The folder of the config is looked into before those around it.
+            if !self.seen.insert(disk::canonical(&folder(&path))) {
+                continue;
+            }
+            let entries = match disk::entries(&self.roots, &folder(&path)) {
+                Ok(_) if SEARCH_DEPTH < depth => {
+                    let reason = format!("it is more than {SEARCH_DEPTH} folders below the first");
+                    self.unsearched(&path, &reason);
+                    continue;
+                }
+                Ok(entries) => entries,
+                Err(error) => {
+                    self.unsearched(&path, &error.root_cause().to_string());
+                    continue;
+                }
+            };
+            if (0 < depth || !is_own) && self.is_foreign(&path, &entries, 0 < depth) {
+                continue;
+            }
+            if left < entries.len() || BYTES < self.read {
+                let reason = "the repository is too large to search the rest of it";
+                self.unsearched(&path, reason);
+                return;
+            }
+            left -= entries.len();
+            for (name, kind) in entries {
+                let path = path.join(&name);
+                match kind {
+                    EntryType::Folder if name != ".git" && !self.is_left_out(&path) => {
+                        let is_hidden = name.as_encoded_bytes().starts_with(b".");
+                        let is_seldom_seen = is_seldom_seen || is_hidden || name == "node_modules";
+                        queued.insert(QueuedFolder { is_seldom_seen, depth: depth + 1, path });
+                    }
+                    EntryType::File if is_data(&path) && !self.is_read(&path) => {
+                        self.file_elsewhere(&path, is_own);
+                    }
+                    _ => {}
+                }
             }
         }
     }
-    let found = search.found.into_values();
-    Ok(found.flat_map(|alike| diagnostic::few(alike, "file", |it| it)).collect())
+
+    /// Looks at a file elsewhere in the repository. Other tools have files with similar names there.
+    fn file_elsewhere(&mut self, path: &Path, is_own: bool) {
+        let plain = input_file::plain(path);
+        if self.meshes.contains(&plain) || self.looked.contains(&plain) {
+            return;
+        }
+        if let FileContent::Controls(controls) = self.content(path, false) {
+            for (control, place) in controls {
+                self.control(control, place, (None, is_own));
+            }
+        }
+    }
+
+    /// Returns whether a folder has files of others. The root of our repository has a `.git`, too.
+    fn is_foreign(&self, folder: &Path, entries: &[(OsString, EntryType)], is_below: bool) -> bool {
+        let plain = input_file::plain(folder);
+        let is_ours = self.settings.meshes.value.iter().any(|it| {
+            let mesh = input_file::plain(it);
+            mesh.parent() == Some(&plain)
+        });
+        let is_mark =
+            |name: &OsString| FOREIGN.iter().any(|it| name == it) && (is_below || name != ".git");
+        !is_ours && entries.iter().any(|it| is_mark(&it.0))
+    }
+
+    /// Returns whether a folder is looked at as a whole by others.
+    fn is_left_out(&self, folder: &Path) -> bool {
+        let settings = self.settings;
+        let named = [&settings.rendered.value, &settings.snapshots.value];
+        let plain = input_file::plain(folder);
+        self.is_read(folder) || named.iter().any(|it| input_file::plain(it) == plain)
+    }
+
+    /// Reports a folder that was not looked into.
+    fn unsearched(&mut self, folder: &Path, reason: &str) {
+        self.add(unread::unsearched(place(folder), reason));
+    }
+
+    fn findings(self) -> Vec<Finding> {
+        let found = self.found.into_values();
+        found.flat_map(|alike| diagnostic::few(alike, "file", |it| it)).collect()
+    }
 }
 
 impl ControlSearch<'_> {
@@ -126,13 +280,15 @@ impl ControlSearch<'_> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let alike = alike(&stem);
         let is_data = is_data(path);
-        if self.meshes.contains(&input_file::plain(path)) || !is_data && alike.is_none() {
+        let plain = input_file::plain(path);
+        if self.meshes.contains(&plain) || !is_data && alike.is_none() || !self.looked.insert(plain)
+        {
             return;
         }
         match (self.content(path, alike.is_some()), alike.or(within)) {
             (FileContent::Controls(controls), _) => {
                 for (control, place) in controls {
-                    self.control(control, place, within);
+                    self.control(control, place, (within, true));
                 }
             }
             (FileContent::Unknown(reason), Some(control)) if is_data => {
@@ -154,9 +310,12 @@ impl ControlSearch<'_> {
             Ok(text) => text,
             Err(error) => return FileContent::Unknown(format!("{error:#}")),
         };
-        let has = |kind: &ControlKind| text.contains(kind.name());
+        self.read = self.read.saturating_add(text.len());
         let is_ours = text.contains(ControlKind::API_VERSION);
-        let words = ControlKind::ALL.into_iter().find(has).filter(|_| is_ours && is_data(path));
+        let has = |kind: &ControlKind| {
+            text.split(|it: char| !it.is_alphanumeric()).any(|word| word == kind.name())
+        };
+        let words = ControlKind::ALL.into_iter().find(|it| is_ours && is_data(path) && has(it));
         // Most files have none, and some are large.
         if words.is_none() && !is_alike {
             return FileContent::Other;
@@ -177,25 +336,44 @@ impl ControlSearch<'_> {
         }
     }
 
-    /// Reports a control at a place.
-    fn control(&mut self, control: ControlKind, place: Place, within: Option<ControlKind>) {
+    /// Reports a control at a place. One that is not `own` may be read by another mesh.
+    fn control(
+        &mut self,
+        control: ControlKind,
+        place: Place,
+        (within, is_own): (Option<ControlKind>, bool),
+    ) {
         let path = PathBuf::from(&*place.source);
         let stem = path.file_stem().map(OsStr::to_string_lossy).unwrap_or_default();
         let own = self.own(control);
+        let is_alike = alike(&stem) == Some(control);
         let (own, is_there, is_alike) = match control {
+            ControlKind::Config => {
+                // Another config may be for other runs.
+                let (is_there, plain) =
+                    (self.settings.config.source.is_some(), input_file::plain(&path));
+                if is_there && !self.meshes.contains(&plain) || plain == Path::new(&own) {
+                    return;
+                }
+                (own, is_there, is_alike)
+            }
             ControlKind::Expectations => {
-                (own, self.settings.expectations.value.is_some(), alike(&stem) == Some(control))
+                (own, self.settings.expectations.value.is_some(), is_alike)
             }
             ControlKind::Policy => {
                 let cluster = self.named.get(&stem.to_lowercase());
-                let is_alike = cluster.is_some() || alike(&stem) == Some(control);
+                let is_alike = cluster.is_some() || is_alike;
                 let cluster = cluster.map_or("CLUSTER", String::as_str);
                 let own = PathBuf::from(own).join(format!("{cluster}.yaml"));
                 let is_absent = matches!(disk::is_there(&self.roots, &own), Ok(false));
                 (input_file::name(&own), !is_absent, is_alike)
             }
         };
-        let is_missing = !is_there && (is_alike || within == Some(control));
+        // Around the folder of the config are also examples and the files of other meshes.
+        if !is_own && !is_alike {
+            return;
+        }
+        let is_missing = is_own && !is_there && (is_alike || within == Some(control));
         self.add(unread::unread(control, place, &own, is_missing));
     }
 
@@ -231,10 +409,12 @@ impl ControlSearch<'_> {
     /// Returns where a control is read from, or would be.
     fn own(&self, control: ControlKind) -> String {
         let path = match control {
+            ControlKind::Config => &self.settings.config.path.value,
             ControlKind::Expectations => &self.settings.expectations.value,
             ControlKind::Policy => &self.settings.policies.value,
         };
         let default = || match control {
+            ControlKind::Config => self.settings.home.join("clustermesh.yaml"),
             ControlKind::Expectations => self.settings.home.join("expectations.yaml"),
             ControlKind::Policy => self.settings.home.join("policies"),
         };
@@ -245,6 +425,7 @@ impl ControlSearch<'_> {
 /// Returns the control whose name is the same but for case and plural.
 fn alike(name: &str) -> Option<ControlKind> {
     match &*name.to_lowercase() {
+        "clustermesh" => Some(ControlKind::Config),
         "expectation" | "expectations" => Some(ControlKind::Expectations),
         "policy" | "policies" | "policys" => Some(ControlKind::Policy),
         _ => None,
@@ -255,6 +436,11 @@ fn alike(name: &str) -> Option<ControlKind> {
 fn is_data(path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
     ["yaml", "yml", "json"].iter().any(|it| ending == *it)
+}
+
+/// Returns the path of a folder, which has a name even if it is the working folder.
+fn folder(path: &Path) -> PathBuf {
+    if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_owned() }
 }
 
 fn place(path: &Path) -> Place {

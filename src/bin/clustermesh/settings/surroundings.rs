@@ -81,6 +81,14 @@ impl WorkingRepository {
         (is_marked && (folder == here || owners.own(&marker))).then(|| folder.to_owned())
     }
 
+    /// Returns the root of the repository, as seen from the working folder, and its whole path.
+    pub(crate) fn path_to_repository(&self) -> Option<(PathBuf, PathBuf)> {
+        let root = self.repository()?;
+        let (here, _) = here()?;
+        let (relative, _) = self.upwards(&here).find(|(_, folder)| **folder == root)?;
+        Some((relative, root))
+    }
+
     /// Returns the working folder and the folders above it, up to the root of the repository: each as
     /// seen from the working folder, and its whole path.
     pub(super) fn upwards<'a>(

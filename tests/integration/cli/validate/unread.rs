@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use super::{EXPECTATIONS, POLICY, with_control};
 use crate::cli::{Folder, MESH};
 
+const CONFIG: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nlimits: { nodes: 50 }\n";
+
 /// The lines about controls that are not read, and the exit code.
 fn unread(folder: &Folder) -> (i32, Vec<String>) {
     let run = folder.run(&["validate", "--output", "concise"]);
@@ -144,4 +146,117 @@ fn many_large_files_are_looked_at_in_time() {
     let [line] = lines.as_slice() else { panic!("{} lines", lines.len()) };
     assert!(line.contains("error") && line.contains("and 299 more files"), "{line}");
     assert_eq!(code, 1);
+}
+
+/// A rendered mesh in a repository.
+fn repository() -> Folder {
+    let folder = Folder::rendered();
+    fs::create_dir(folder.path(".git")).unwrap();
+    folder
+}
+
+fn put(folder: &Folder, path: &str, text: &str) {
+    fs::create_dir_all(folder.path(path).parent().unwrap()).unwrap();
+    folder.write(path, text);
+}
+
+#[test]
+fn a_control_elsewhere_in_the_repository_is_reported() {
+    for (path, text, severity, own) in [
+        ("other/rules.yaml", EXPECTATIONS, "warning", "`expectations.yaml`"),
+        ("other/expectations.yaml", EXPECTATIONS, "error", "`expectations.yaml`"),
+        ("a/b/c/Expectation.json", EXPECTATIONS, "error", "`expectations.yaml`"),
+        ("team/policies/east.yaml", POLICY, "error", "`policies/east.yaml`"),
+        ("team/rules.yaml", POLICY, "warning", "`policies/CLUSTER.yaml`"),
+        (".hidden/rules.yml", POLICY, "warning", "`policies/CLUSTER.yaml`"),
+        ("node_modules/x/rules.yml", POLICY, "warning", "`policies/CLUSTER.yaml`"),
+        ("other/clustermesh.yaml.d/clustermesh.yml", CONFIG, "error", "`clustermesh.yaml`"),
+    ] {
+        let folder = repository();
+        put(&folder, path, text);
+        assert_one(&folder, &[path, severity, own], i32::from(severity == "error"));
+        // Without a repository, the folders around may be anything.
+        fs::remove_dir(folder.path(".git")).unwrap();
+        assert_eq!(unread(&folder), (0, Vec::new()), "{path}");
+    }
+}
+
+#[test]
+fn a_control_around_the_folder_of_the_mesh_is_reported() {
+    let outer = Folder::empty();
+    fs::create_dir(outer.path(".git")).unwrap();
+    fs::create_dir_all(outer.path("infra/mesh")).unwrap();
+    let folder = Folder::rendered();
+    for name in ["mesh.yaml", "snapshots", "rendered"] {
+        fs::rename(folder.path(name), outer.path("infra/mesh").join(name)).unwrap();
+    }
+    put(&outer, "infra/expectations.yaml", EXPECTATIONS);
+    put(&outer, "infra/mesh/x/rules.yaml", EXPECTATIONS);
+    // These can be those of other meshes.
+    put(&outer, "infra/other/mesh.yaml", MESH);
+    put(&outer, "infra/other/policies/east.yaml", POLICY);
+    let run = outer.run(&["-C", "infra/mesh", "validate", "--output", "concise"]);
+    let lines: Vec<&str> = run.stdout.lines().filter(|it| it.contains("unread-control")).collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(run.stdout.contains("../../infra/expectations.yaml"), "{}", run.stdout);
+    assert!(run.stdout.contains("x/rules.yaml"), "{}", run.stdout);
+    assert!(lines.iter().all(|it| it.contains("warning")), "{lines:?}");
+    assert_eq!(run.code, 0);
+}
+
+#[test]
+fn files_of_others_are_no_controls() {
+    let folder = repository();
+    put(&folder, "chart/policy.yaml", "{{ if .Values.x }}\n");
+    put(&folder, "iam/policy.json", "{}");
+    put(&folder, "iam/policies/expectations.yaml", "kind: [");
+    for (mark, text) in [("mesh.yaml", MESH), ("clustermesh.yaml", CONFIG), ("CACHEDIR.TAG", "")] {
+        put(&folder, &format!("examples/{mark}/{mark}"), text);
+        put(&folder, &format!("examples/{mark}/expectations.yaml"), EXPECTATIONS);
+        put(&folder, &format!("examples/{mark}/policies/east.yaml"), POLICY);
+    }
+    fs::create_dir_all(folder.path("submodule/.git")).unwrap();
+    put(&folder, "submodule/rules.yaml", EXPECTATIONS);
+    // Links lead to what is looked at where it is, or out of the repository.
+    let outside = Folder::empty();
+    outside.write("rules.yaml", EXPECTATIONS);
+    symlink(outside.path("."), folder.path("linked")).unwrap();
+    symlink(outside.path("rules.yaml"), folder.path("chart/rules.yaml")).unwrap();
+    symlink("..", folder.path("chart/up")).unwrap();
+    assert_eq!(unread(&folder), (0, Vec::new()));
+    put(&folder, "chart/templates/rules.yaml", EXPECTATIONS);
+    assert_one(&folder, &["chart/templates/rules.yaml", "warning"], 0);
+}
+
+#[test]
+fn the_end_of_the_search_is_reported() {
+    let folder = repository();
+    let deep: String = (0..40).map(|it| format!("d{it}/")).collect();
+    put(&folder, &format!("{deep}rules.yaml"), EXPECTATIONS);
+    assert_one(&folder, &["d0/d1/", "warning", "more than 32 folders"], 0);
+    let folder = repository();
+    for number in 0..101 {
+        fs::create_dir_all(folder.path(&format!("f{number}"))).unwrap();
+        for entry in 0..1000 {
+            fs::File::create(folder.path(&format!("f{number}/{entry}"))).unwrap();
+        }
+    }
+    put(&folder, "a/b/rules.yaml", EXPECTATIONS);
+    assert_one(&folder, &["f9", "warning", "too large"], 0);
+}
+
+#[test]
+fn a_config_under_another_name_is_an_error() {
+    for path in ["clustermesh.yml", "ClusterMesh.yaml", "clustermesh.json"] {
+        let folder = Folder::rendered();
+        folder.write(path, CONFIG);
+        assert_one(&folder, &[path, "error", "`clustermesh.yaml`"], 1);
+        // Another config is for other runs.
+        folder.write("clustermesh.yaml", CONFIG);
+        assert_eq!(unread(&folder), (0, Vec::new()), "{path}");
+    }
+    let folder = Folder::rendered();
+    folder.write("settings.yaml", CONFIG);
+    assert_one(&folder, &["settings.yaml", "warning", "a config must be in"], 0);
+    assert_eq!(folder.run(&["validate", "--config", "settings.yaml"]).code, 0);
 }
