@@ -384,7 +384,7 @@ fn an_expectation_that_selects_nothing_is_an_error() {
             }
         }
     }
-    // Peers that are missing are no reason.
+    // It looks at snapshots only: here the rendered tree is missing.
     let folder = selecting("cluster: east", "cluster: west, addresses: [10.3.0.0/16]", "Reach");
     fs::remove_dir_all(folder.path("rendered")).unwrap();
     assert_eq!(folder.run(&["validate"]).code, 0);
