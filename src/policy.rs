@@ -11,7 +11,7 @@ use crate::mesh::{self, Mesh, Range, RefusedLinks, unknown_cluster};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::{self, ExampleFile, pattern};
-use crate::text::listed;
+use crate::text::{list, listed};
 
 /// The policy of a cluster. It only narrows what meshes allow.
 #[derive(Clone, Debug)]
@@ -244,7 +244,9 @@ impl Policy {
         let finding = Finding::on_cluster(&mistake::ONE_SIDED_LINK, &self.cluster, message);
         let finding = finding.at(self.place.key("acceptedClusters"), "");
         Some(finding.help(format!(
-            "add `{first}` to `acceptedClusters` if the link is intended; otherwise {}",
+            "add {} to `acceptedClusters` if {} intended; otherwise {}",
+            list(willing.iter().map(|it| format!("`{it}`"))),
+            if willing.len() == 1 { "the link is" } else { "these links are" },
             if first.is_external() {
                 format!("remove `{}` from `clusters` of the external peer", self.cluster)
             } else {

@@ -261,7 +261,7 @@ fn anchors(entry: &Entry) -> Vec<String> {
         let nodes: Vec<&str> = it.nodes.iter().map(|it| it.name.as_str()).collect();
         let count = match it.spread {
             0 => String::new(),
-            spread => format!(", `count: {}`", 1_u64 << spread),
+            spread => format!(", count {}", 1_u64 << spread),
         };
         format!("{ranges} on {}{count}", nodes.join(", "))
     });

@@ -14,7 +14,7 @@ use super::pod_network::{Masquerading, PodNetwork};
 use super::segment::{self, Cut, Segment};
 use super::topology::{KiloTopology, TopologyNode};
 use crate::granularity::Granularity;
-use crate::mesh::{Entry, Networks};
+use crate::mesh::{Entry, Networks, Range};
 use crate::net::{Cidr, Families, Family, family};
 use crate::place::Place;
 use crate::snapshot::{AddressKind, Node, Snapshot};
@@ -182,6 +182,15 @@ impl<'a> Cluster<'a> {
     /// Returns whether its agents run with another granularity than the one that is rendered.
     pub fn is_rendered_otherwise(&self) -> bool {
         self.topology.granularity != self.granularity
+    }
+
+    /// Returns those of some ranges in which no node has an address.
+    pub fn without_addresses<'r>(
+        &self,
+        ranges: impl Iterator<Item = &'r Range>,
+    ) -> impl Iterator<Item = &'r Range> {
+        let used: Vec<IpAddr> = self.nodes.iter().flat_map(|it| it.kilo.addresses()).collect();
+        ranges.filter(move |range| !used.iter().any(|it| range.cidr.holds(*it)))
     }
 
     /// Returns the nodes that determine the granularity of their cluster.

@@ -188,6 +188,13 @@ impl KiloNode {
         self.key.is_some() && self.pod_cidr.is_some() && self.endpoint.is_some()
     }
 
+    /// Returns its internal address, that in Kilo's subnet, and the first one of each of its pod CIDRs.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let wireguard = self.wireguard_ip().map(|it| it.address);
+        let own = self.internal_address().into_iter().chain(wireguard);
+        own.chain(self.pods().map(Cidr::first))
+    }
+
     /// Returns its address in Kilo's subnet.
     pub fn wireguard_ip(&self) -> Option<Interface> {
         match self.wireguard {

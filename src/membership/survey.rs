@@ -266,24 +266,16 @@ fn wireguard_range(cluster: &Cluster, nodes: &[&ClusterNode]) -> Option<Contradi
     contradiction(Contradicted::WireguardRange, place, outside.len(), having)
 }
 
-/// Returns the place of the declared range that is most like an address outside of all ranges, among those in which no node
-/// has an address: the one that was mistyped, if any was. Of typed ranges, it is among those of the field.
+/// Returns the place of the declared range that is most like an address outside of all ranges, among those of a field in which
+/// no node has an address: the one that was mistyped, if any was. A range of a flat entry may be for anything.
 fn range_without_nodes(cluster: &Cluster, outside: IpAddr, field: &str) -> Place {
-    let entry = cluster.entry;
-    let (field, ranges) = match &entry.networks {
-        Networks::Typed { pods, .. } => (field, pods.as_slice()),
-        Networks::Flat { allowed } => ("allowedNetworks", allowed.as_slice()),
+    let place = &cluster.entry.place;
+    let Networks::Typed { pods, .. } = &cluster.entry.networks else {
+        return place.key("allowedNetworks");
     };
-    let field = entry.place.key(field);
-    let of_node = |it: &ClusterNode| {
-        let addresses = it.kilo.internal_address().into_iter();
-        let addresses = addresses.chain(it.kilo.wireguard_ip().map(|it| it.address));
-        addresses.chain(it.kilo.pods().map(Cidr::first)).collect::<Vec<IpAddr>>()
-    };
-    let used: Vec<IpAddr> = cluster.nodes.iter().flat_map(of_node).collect();
-    let unused = ranges.iter().filter(|range| !used.iter().any(|it| range.cidr.holds(*it)));
-    let in_field = unused.filter(|it| it.place.pointer.is_within(&field.pointer));
-    let nearest = in_field.max_by_key(|it| it.cidr.common_bits(outside));
+    let field = place.key(field);
+    let in_field = pods.iter().filter(|it| it.place.pointer.is_within(&field.pointer));
+    let nearest = cluster.without_addresses(in_field).max_by_key(|it| it.cidr.common_bits(outside));
     nearest.map_or(field, |it| it.place.clone())
 }
 

@@ -18,7 +18,7 @@ use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::rules::verified::LackedAddress;
 use crate::rules::{Finding, node_left_out, with_access};
-use crate::text::list;
+use crate::text::{and_more, list};
 
 /// Linked clusters with the same result.
 #[derive(Debug, JsonSchema, Serialize)]
@@ -34,6 +34,9 @@ pub(super) struct NodePeers {
     /// The ranges of the Peer that contain addresses of the node.
     #[serde(rename = "allowedIPs")]
     allowed_ips: Vec<String>,
+    /// The number of its other ranges.
+    #[serde(skip)]
+    others: usize,
     /// The reason why no Peer carries them, if none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
@@ -48,7 +51,10 @@ impl NodePeers {
     pub(super) fn shown(&self) -> String {
         let rule = self.rule.map(|it| format!(" [{it}]")).unwrap_or_default();
         match (&self.peer, &self.message) {
-            (Some(peer), _) => format!("{peer} with {}", list(&self.allowed_ips)),
+            (Some(peer), _) => {
+                let others = and_more(self.others, "range");
+                format!("{peer} with {}{others}", list(&self.allowed_ips))
+            }
             (None, Some(message)) => format!("{message}{rule}"),
             (None, None) => "no Peer carries its pods".to_owned(),
         }
@@ -58,7 +64,7 @@ impl NodePeers {
 /// The result for one cluster, which others may share.
 #[derive(Eq, Ord, PartialEq, PartialOrd)]
 enum NodeShare {
-    Given { peer: String, allowed_ips: Vec<String> },
+    Given { peer: String, allowed_ips: Vec<String>, others: usize },
     Lacked { rule: Option<&'static str>, message: Option<String> },
 }
 
@@ -105,11 +111,12 @@ fn with_leader(finding: Finding, member: &Member, reason: &ExcludedReason) -> Fi
 
 fn written(share: NodeShare, clusters: Vec<String>) -> NodePeers {
     match share {
-        NodeShare::Given { peer, allowed_ips } => NodePeers {
+        NodeShare::Given { peer, allowed_ips, others } => NodePeers {
             clusters,
             result: GateResult::Passed,
             peer: Some(peer),
             allowed_ips,
+            others,
             message: None,
             rule: None,
         },
@@ -118,6 +125,7 @@ fn written(share: NodeShare, clusters: Vec<String>) -> NodePeers {
             result: GateResult::Failed,
             peer: None,
             allowed_ips: Vec::new(),
+            others: 0,
             message,
             rule,
         },
@@ -151,8 +159,7 @@ fn share(
     let hosts = hosts.chain(node.checked.wireguard.iter().copied()).map(Cidr::host);
     let own: Vec<Cidr> = pods.iter().copied().chain(hosts).collect();
     let given = peer.allowed_ips.iter().filter(|range| own.iter().any(|it| it.overlaps(**range)));
-    Ok(NodeShare::Given {
-        peer: peer.name.to_string(),
-        allowed_ips: given.map(ToString::to_string).collect(),
-    })
+    let allowed_ips: Vec<String> = given.map(ToString::to_string).collect();
+    let others = peer.allowed_ips.len() - allowed_ips.len();
+    Ok(NodeShare::Given { peer: peer.name.to_string(), allowed_ips, others })
 }

@@ -194,6 +194,9 @@ impl LossProof<'_, '_> {
         let parts = text::count(survey.parts, "node, location or cluster");
         let parts = parts.replace("node, location or clusters", "nodes, locations and clusters");
         let head = match survey.harmful.len() {
+            0 if survey.parts == 0 => {
+                "No loss was tried, because no node has declared paths.".to_owned()
+            }
             0 if survey.unexamined.is_empty() => {
                 format!("All declared paths of other nodes survive the loss of any one of {parts}.")
             }

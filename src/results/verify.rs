@@ -216,7 +216,15 @@ impl Verified<'_, '_> {
             sentences.push(match (held, self.checks.len()) {
                 (1, 1) => "The expectation is met.".to_owned(),
                 (held, all) if held == all => format!("All {all} expectations are met."),
-                (held, all) => format!("{held} of {} met.", met(all)),
+                (held, all) => {
+                    let empty = self.checks.iter().filter(|it| !it.unmatched.is_empty()).count();
+                    let empty = match empty {
+                        0 => String::new(),
+                        1 => ", and 1 selects nothing".to_owned(),
+                        empty => format!(", and {empty} select nothing"),
+                    };
+                    format!("{held} of {} met{empty}.", met(all))
+                }
             });
         }
         if self.has_wrong_expectations {
@@ -237,7 +245,7 @@ impl Verified<'_, '_> {
         sentences.extend(node_addresses::keeping(&self.keeping_nodes));
         // The Peers that are delivered next have not been proved then.
         let with = self.outdated;
-        let with = with.map(|it| format!("The Peers in {it} are outdated; with them: "));
+        let with = with.map(|it| format!("With the outdated Peers in {it}: "));
         format!("{}{}\n", with.unwrap_or_default(), sentences.join(" "))
     }
 }

@@ -6,12 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::clusters::INVALID_KUBECONFIG;
 use super::command::command_name;
 use super::consequences::{Common, ConsequenceRow};
-use super::endpoints::{FEWER_ANCHORS, LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT};
+use super::endpoints::{
+    FEWER_ANCHORS, LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT, SILENT_ANCHOR,
+};
 use super::gitops::UNREADABLE_MANIFEST;
+use super::kilo::{MISSING_LOCATION, NO_WIREGUARD_IP};
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
-use super::ranges::{UNACCEPTED_RANGE, UNDONE_SELECTOR, UNROUTABLE_RANGE};
+use super::ranges::{OVERLAPPING_SUBNET, UNACCEPTED_RANGE, UNDONE_SELECTOR, UNROUTABLE_RANGE};
 use super::rendered::LOST_SOURCE;
 use super::services::UNCARRIED_SERVICE;
+use super::snapshots::STALE_NODE;
 use super::{Finding, Rule, bare, consequences, rendered};
 use crate::diagnostic::mistake::{
     CONTRADICTING_FIELDS, DUPLICATE_SNAPSHOT, MISSING_SNAPSHOT, OVERLAPPING_RANGES,
@@ -19,7 +23,7 @@ use crate::diagnostic::mistake::{
 };
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
 use crate::place::Place;
-use crate::proof::rule::EMPTY_EXPECTATION;
+use crate::proof::rule::{EMPTY_EXPECTATION, UNPROVED_CLUSTER, UNPROVED_NODES};
 use crate::text::{NAMED, count, listed};
 
 /// The number of nodes with the same problem that still have a finding each.
@@ -36,7 +40,12 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 17] = [
+static CONSEQUENCES: [ConsequenceRow; 22] = [
+    (&OVERLAPPING_SUBNET, &CONTRADICTED, Common::Name),
+    (&OVERLAPPING_SUBNET, &OVERLAPPING_RANGES, Common::Name),
+    (&SILENT_ANCHOR, &STALE_NODE, Common::Cluster),
+    (&NO_WIREGUARD_IP, &MISSING_LOCATION, Common::Cluster),
+    (&UNPROVED_CLUSTER, &UNPROVED_NODES, Common::Cluster),
     (&OVERLAPPING_RANGES, &CONTRADICTED, Common::Place),
     (&FEWER_ANCHORS, &CONTRADICTED, Common::Cluster),
     (&NODE_NOT_SELECTED, &CONTRADICTED, Common::Cluster),

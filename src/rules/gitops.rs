@@ -124,7 +124,7 @@ fn of_file(file: &ChangedFile, mismatches: &[KustomizationMismatch], fate: Fate)
             Vec::new()
         }
         ChangedContent::Kustomization(_) => {
-            let finding = edited(file, &bare(name), "its list of files");
+            let finding = edited(file, &bare(name), "it differs");
             vec![finding.at(file.place(&(0..0)), "")]
         }
         ChangedContent::Unread(problem) => {
@@ -157,7 +157,7 @@ impl Fate {
 }
 
 fn edited(file: &ChangedFile, name: &str, what: &str) -> Finding {
-    let message = format!("{name} was edited: {what} differ from what clustermesh writes");
+    let message = format!("{name} was edited: {what} from what clustermesh writes");
     on_path(&EDITED_FILE, &file.path, message).help(
         "make the change in the mesh instead: `clustermesh render` overwrites or removes this file",
     )
@@ -166,7 +166,7 @@ fn edited(file: &ChangedFile, name: &str, what: &str) -> Finding {
 fn odd(file: &ChangedFile, name: &str, oddity: &Oddity, fate: Fate) -> Finding {
     match oddity {
         Oddity::Edited { bytes } => {
-            let finding = edited(file, name, "the Peers");
+            let finding = edited(file, name, "the Peers differ");
             finding.at(file.place(bytes), "first difference")
         }
         Oddity::Returns => {

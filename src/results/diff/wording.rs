@@ -186,7 +186,10 @@ fn of_node(node: &str, change: &NodeChange) -> String {
         }
         NodeChange::NewAddress { from, to } => readdressed(node, from, to),
         NodeChange::OtherLocation { from, to } => {
-            let (from, to) = (Quoted(from), Quoted(to));
+            let [from, to] = [from, to].map(|it| match it.as_str() {
+                "" => "none".to_owned(),
+                location => Quoted(location).to_string(),
+            });
             format!("{node} is in another location: {from} → {to}")
         }
         NodeChange::RangesGained(ranges) => {

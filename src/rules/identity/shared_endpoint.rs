@@ -72,13 +72,17 @@ fn finding(again: DialledCandidate, first: DialledCandidate) -> Option<Finding> 
         .at(first.place(), format!("of {whose}"))
         .resolved_by(&change, cluster, [node])
         .resolved_by(&change, &first.member.entry.name, [first.who().1]);
-    let key = again.annotated().filter(|_| again.shown().is_none());
+    let is_annotated = again.shown().is_none() && !again.member.entry.name.is_external();
+    let key = again.annotated().filter(|_| is_annotated);
     Some(match first.shown().zip(key) {
         Some((kind, key)) => finding.help(format!(
             "remove `{key}` from {}: {} is the {kind:?} of {whose}",
             bare(node),
             endpoint.address()?
         )),
+        None if again.member.entry.name.is_external() => {
+            finding.help(format!("correct `endpoint` of `{cluster}` in the mesh"))
+        }
         None => finding.help(
             "give each node its own port: annotate each with `kilo.squat.ai/force-endpoint: \
              ADDRESS:PORT`, and forward these ports",

@@ -1,6 +1,7 @@
 //! Words for declarations that most nodes contradict.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use crate::diagnostic::{MetadataChange, Quoted, Severity};
 use crate::fleet::Member;
@@ -9,6 +10,7 @@ use crate::kilo::cluster::Cluster;
 use crate::kilo::location_label::{fitting_label, rivals};
 use crate::membership::{Contradicted, Contradiction, ExcludedReason};
 use crate::mesh::{DEFAULT_TOPOLOGY_LABEL, Networks, PodRanges, Range, State};
+use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::proposal::pod_ranges;
 use crate::rules::Finding;
@@ -17,6 +19,21 @@ use crate::text::{list, listed};
 
 pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
     let Contradiction { what, place, against, of } = found;
+    let outside = member.cluster.nodes.iter().find_map(|it| {
+        match (what, &it.checked.pods, &it.checked.wireguard) {
+            (Contradicted::PodRanges, Err(ExcludedReason::PodCidrOutOfRange { cidr }), _) => {
+                Some(cidr.first())
+            }
+            (
+                Contradicted::WireguardRange,
+                _,
+                Err(ExcludedReason::WireguardIpOutOfRange { address }),
+            ) => Some(*address),
+            _ => None,
+        }
+    });
+    let mistyped = outside.and_then(|it| mistyped(member, it));
+    let place = mistyped.map_or(place, |it| &it.place);
     let is_granularity = matches!(what, Contradicted::Granularity(_));
     let is_label = *what == Contradicted::TopologyLabel;
     let selects = *what == Contradicted::NodeSelector;
@@ -54,6 +71,9 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
     let text = match () {
         () if is_default_label => "",
         () if is_range => "no node has an address in it",
+        () if place.pointer.steps().last().as_deref() == Some("allowedNetworks") => {
+            "does not contain them"
+        }
         () => "declared here",
     };
     finding.at(place.clone(), text).help(help)
@@ -104,7 +124,8 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
                 Err(ExcludedReason::WireguardIpOutOfRange { address }) => Some(address.to_string()),
                 _ => None,
             });
-            outside(actual.collect(), "WireGuard addresses", wireguard)
+            let (problem, help) = outside(actual.collect(), "WireGuard addresses", wireguard);
+            (problem, wireguard_line(member).unwrap_or(help))
         }
         Contradicted::Granularity(declared) => granularity(&member.cluster, declared),
         Contradicted::TopologyLabel => topology_label(&member.cluster),
@@ -121,8 +142,13 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
 /// Returns the line for the declared pod ranges that any node has and those that most nodes have, unless another range
 /// of the mesh overlaps them.
 fn pods_line(member: &Member) -> Option<String> {
+    let agreed = pod_ranges(&member.file.snapshot);
     let Networks::Typed { pods, .. } = &member.entry.networks else {
-        return None;
+        let all =
+            |it: Cidr| others(member, &member.entry.name).any(|other| other.cidr.overlaps(it));
+        let free = agreed.iter().map(|it| [it.cidr, it.core].into_iter().find(|it| !all(*it)));
+        let free: Vec<Cidr> = free.collect::<Option<_>>()?;
+        return Some(flat_line(member, &free, free.first()?.first()));
     };
     let ranges = member.mesh.entries.iter().flat_map(|it| it.networks.all());
     let others: Vec<Cidr> = ranges
@@ -130,7 +156,6 @@ fn pods_line(member: &Member) -> Option<String> {
         .map(|it| it.cidr)
         .collect();
     let is_free = |cidr: &Cidr| !others.iter().any(|it| it.overlaps(*cidr));
-    let agreed = pod_ranges(&member.file.snapshot);
     let free = agreed.iter().map(|it| [it.cidr, it.core].into_iter().find(is_free));
     let mut free: Vec<Cidr> = free.collect::<Option<_>>()?;
     let actual: Vec<Cidr> = member.cluster.nodes.iter().flat_map(|it| it.kilo.pods()).collect();
@@ -147,6 +172,62 @@ fn pods_line(member: &Member) -> Option<String> {
             member.entry.name
         )
     })
+}
+
+/// Returns the line with the subnet that Kilo writes on all nodes outside of the declared one, unless another range of the mesh
+/// overlaps it.
+pub(super) fn wireguard_line(member: &Member) -> Option<String> {
+    let outside = member.cluster.nodes.iter().filter(|it| {
+        matches!(it.checked.wireguard, Err(ExcludedReason::WireguardIpOutOfRange { .. }))
+    });
+    let subnets: BTreeSet<Cidr> =
+        outside.filter_map(|it| Some(it.kilo.wireguard_ip()?.network)).collect();
+    let subnet = subnets.first().filter(|it| subnets.len() == 1 && !it.is_host())?;
+    let name = &member.entry.name;
+    let mut others = others(member, name);
+    if others.any(|it| it.cidr.overlaps(*subnet)) {
+        return None;
+    }
+    Some(match &member.entry.networks {
+        Networks::Typed { .. } => {
+            format!(
+                "write `wireguardCIDR: {subnet}` in the entry of `{name}`, unless its nodes are wrong"
+            )
+        }
+        Networks::Flat { .. } => flat_line(member, &[*subnet], subnet.first()),
+    })
+}
+
+/// Returns the line for ranges that a flat entry lacks. A range that no node uses and another cluster has is the one that was
+/// mistyped.
+fn flat_line(member: &Member, lacking: &[Cidr], outside: IpAddr) -> String {
+    let name = &member.entry.name;
+    let lacking = list(lacking);
+    match mistyped(member, outside) {
+        Some(range) => {
+            format!("write {lacking} instead of {} in `allowedNetworks` of `{name}`", range.cidr)
+        }
+        None => {
+            format!("add {lacking} to `allowedNetworks` of `{name}`, unless its nodes are wrong")
+        }
+    }
+}
+
+/// Returns the range of a flat entry that no node uses and another cluster has, and that is most like an address outside of all.
+fn mistyped<'m>(member: &'m Member<'m>, outside: IpAddr) -> Option<&'m Range> {
+    let Networks::Flat { allowed } = &member.entry.networks else {
+        return None;
+    };
+    let unused = member.cluster.without_addresses(allowed.iter());
+    let is_of_other =
+        |it: &&Range| others(member, &member.entry.name).any(|other| other.cidr.overlaps(it.cidr));
+    unused.filter(is_of_other).max_by_key(|it| it.cidr.common_bits(outside))
+}
+
+/// Returns the ranges of the other clusters of a mesh.
+fn others<'m>(member: &'m Member<'m>, name: &'m ClusterName) -> impl Iterator<Item = &'m Range> {
+    let entries = member.mesh.entries.iter().filter(move |it| it.name != *name);
+    entries.flat_map(|it| it.networks.all())
 }
 
 /// Returns the remedy for a cluster whose agents run with another granularity than the declared one.

@@ -101,10 +101,18 @@ fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
             member.entry.name
         )),
         ExcludedReason::PodCidrOutOfRange { .. } => Some(undeclared_help(member, node)),
-        ExcludedReason::WireguardIpOutOfRange { .. } => Some(format!(
-            "run all Kilo agents with the same `--subnet` (default: 10.4.0.0/16), and write it as `wireguardCIDR` of `{}`",
-            member.entry.name
-        )),
+        ExcludedReason::WireguardIpOutOfRange { .. } => {
+            let mut contradictions = member.membership.contradictions.iter();
+            let is_declared = !contradictions.any(|it| it.what == Contradicted::WireguardRange);
+            let line = super::contradiction::wireguard_line(member).filter(|_| !is_declared);
+            Some(line.unwrap_or_else(|| {
+                format!(
+                    "start its Kilo agent with the `--subnet` of the other nodes of `{0}`, which the mesh declares, then run \
+                     `clustermesh snapshot {0}`",
+                    member.entry.name
+                )
+            }))
+        }
         ExcludedReason::EndpointInvalid {
             origin: Origin::Annotation(_),
             error: EndpointProblem::UndeclaredName,

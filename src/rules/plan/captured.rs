@@ -86,7 +86,7 @@ pub(super) fn local(source: &ClusterName, target: &ClusterName, local: &LocalNet
         .at(local.ranges.declared.clone(), DECLARED)
         .at(local.place.clone(), "the local network")
         .help(format!(
-            "remove these addresses from the ranges of `{source}`, or renumber one of the two \
-             networks"
+            "narrow `localNetworks` of `{target}` if {network} is too wide; otherwise remove these addresses from the ranges of \
+             `{source}`, or renumber one of the two networks"
         ))
 }

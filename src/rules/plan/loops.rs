@@ -13,9 +13,9 @@ use crate::text::and_more;
 /// The reason why no packet arrives.
 const WHY: &str = "WireGuard's own packets would loop into the tunnel";
 
-/// Returns the remedy for an endpoint of a cluster, given its place.
-fn help(cluster: &ClusterName, place: &Place) -> String {
-    let is_address = place.pointer.steps().any(|it| it == "addresses");
+/// Returns the remedy for an endpoint of a cluster, which may be in one of its own ranges.
+fn help(cluster: &ClusterName, place: &Place, is_own: bool) -> String {
+    let is_address = is_own && place.pointer.steps().any(|it| it == "addresses");
     let change = if cluster.is_external() {
         format!("write another `endpoint` of `{cluster}`")
     } else if is_address {
@@ -42,7 +42,7 @@ pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
     }
     let change = blank(annotation::CLUSTERMESH_ENDPOINT);
     let finding = finding.resolved_by(&change, source, [node.as_str()]);
-    finding.help(help(source, &endpoint.place))
+    finding.help(help(source, &endpoint.place, owner == source))
 }
 
 /// Reports ranges that contain endpoints.

@@ -122,7 +122,9 @@ pub fn add_losses(
                     format!("{REPAIR}; if it should have no Peers, {instruction}")
                 }
                 (Loss::RenamedMesh(_), _) => {
-                    format!("restore the old name; if the mesh should be renamed, {instruction}")
+                    format!(
+                        "restore the old name, or give the files of all meshes; if the mesh should be renamed, {instruction}"
+                    )
                 }
                 (Loss::Source { .. } | Loss::Unrecorded { .. }, Some(repair)) => {
                     format!("to keep them, {repair}; {intention}, {instruction}")

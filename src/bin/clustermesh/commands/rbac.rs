@@ -27,7 +27,7 @@ pub(crate) struct RbacArgs {
     #[arg(long)]
     peers: bool,
 
-    /// Also grant the right to list pods, with which `status` compares their addresses with pod CIDRs
+    /// Also grant the right to list pods, whose addresses `status` compares
     ///
     /// Kilo routes the pod CIDRs of nodes, and some network plugins give pods other addresses. `status` then looks at one
     /// pod of each node, and reports pods outside of the pod CIDRs of their nodes. It keeps nothing of pods.
