@@ -23,7 +23,7 @@ use crate::diagnostic::mistake::{
 };
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
 use crate::place::Place;
-use crate::proof::rule::{EMPTY_EXPECTATION, UNPROVED_CLUSTER, UNPROVED_NODES};
+use crate::proof::rule::EMPTY_EXPECTATION;
 use crate::text::{NAMED, count, listed};
 
 /// The number of nodes with the same problem that still have a finding each.
@@ -40,12 +40,11 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 22] = [
+static CONSEQUENCES: [ConsequenceRow; 21] = [
     (&OVERLAPPING_SUBNET, &CONTRADICTED, Common::Name),
     (&OVERLAPPING_SUBNET, &OVERLAPPING_RANGES, Common::Name),
     (&SILENT_ANCHOR, &STALE_NODE, Common::Cluster),
     (&NO_WIREGUARD_IP, &MISSING_LOCATION, Common::Cluster),
-    (&UNPROVED_CLUSTER, &UNPROVED_NODES, Common::Cluster),
     (&OVERLAPPING_RANGES, &CONTRADICTED, Common::Place),
     (&FEWER_ANCHORS, &CONTRADICTED, Common::Cluster),
     (&NODE_NOT_SELECTED, &CONTRADICTED, Common::Cluster),

@@ -286,3 +286,29 @@ fn ranges_of_one_cluster_that_it_does_not_declare_are_one_entry_for_each_target(
     let run = folder.run(&["verify", "--output", "concise"]);
     assert_eq!(run.stdout.matches("unpromised-reach").count(), 2, "{}", run.stdout);
 }
+
+/// A flat entry that lacks a range has others in which no node is, such as that of the Services.
+#[test]
+fn a_range_that_a_flat_entry_lacks_is_named() {
+    let folder = Folder::empty();
+    copy(&project().join("examples/hub-and-spokes"), folder.0.path());
+    folder.run(&["render"]);
+    folder.edit("mesh.yaml", "        - 10.104.0.0/16\n", "");
+    let run = folder.run(&["validate"]);
+    assert_contains(&run.stdout, "does not contain them");
+    assert_contains(
+        &run.stdout,
+        "help: add 10.104.0.0/16 to `allowedNetworks` of `tenant-dijkstra`",
+    );
+    // Another cluster has the range that was mistyped.
+    folder.edit(
+        "mesh.yaml",
+        "        - 10.114.0.0/16\n",
+        "        - 10.103.0.0/16\n        - 10.114.0.0/16\n",
+    );
+    let run = folder.run(&["validate"]);
+    assert_contains(
+        &run.stdout,
+        "write 10.104.0.0/16 instead of 10.103.0.0/16 in `allowedNetworks`",
+    );
+}

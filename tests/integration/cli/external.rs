@@ -639,7 +639,7 @@ fn one_that_is_removed_is_destructive() {
 
     changed: external peer external.laptop of the mesh quickstart removed: east, west, 10.200.0.5/32 (mesh.yaml:40 before)
 
-    destructive: A target loses all of its Peers, or all Peers of another cluster.
+    destructive: A target loses all of its Peers, or all Peers of another cluster, or all paths to it.
     3 of 3 targets changed compared with HEAD: +0 ~0 -8 Peers. 1 control changed and none is weaker.
     ");
 }

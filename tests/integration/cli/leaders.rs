@@ -122,7 +122,7 @@ fn a_stale_leader_without_a_successor_keeps_its_peer() {
     assert_eq!(verified.code, code, "{}", verified.stdout);
     assert_contains(
         &verified.stdout,
-        "2 of 5 nodes are not part of this proof: e1 (stale-node), e2 (uncertain-leader)",
+        "2 of 5 nodes are not part of this proof: e1 (not ready: its Kilo agent stopped sending heartbeats), e2 (the leader",
     );
 }
 

@@ -131,13 +131,13 @@ fn removes_files_of_its_own_that_are_stale() {
     let run = folder.run(&[["render"].as_slice(), &allowed].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @"
-    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
-    --> snapshots/north.json
-    help: add the cluster to a mesh, or delete the file
-
     warning[renamed-peer]: south/n1: Peer prod--north--n1 would be renamed to prod--south--n1 (targets east, west)
     warning[renamed-peer]: south/n2: Peer prod--north--n2 would be renamed to prod--south--n2 (targets east, west)
     help: Kilo drops a key when an old Peer with it is deleted: with Flux, run `kubectl --context east annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=south touched=1`, `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=south touched=1` after that; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`
+
+    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
+    --> snapshots/north.json
+    help: add the cluster to a mesh, or delete the file
 
     east: +1 ~1 -1 files, 4 Peers of 2 clusters (+2 ~0 -2)
     north: +0 ~0 -3 files, no longer a target (+0 ~0 -4)
@@ -162,18 +162,18 @@ fn leaves_alone_what_is_not_its_own() {
     let run = folder.run(&["render", "--allow-empty", "*", "--allow-empty", "*/north"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
+    warning[stray-manifest]: north: `rendered/north/patch.yaml` (a file) was not written by clustermesh and may be applied together with the Peers
+    help: move it to a folder outside the rendered tree
+
+    notice[foreign-file]: west: `rendered/west/.gitkeep` (a file) was not written by clustermesh
+    help: move it to a folder outside the rendered tree
+
     notice[unused-snapshot]: snapshot of `north`, which is in no mesh
     --> snapshots/north.json
     help: add the cluster to a mesh, or delete the file
 
     notice[foreign-file]: `rendered/README.md` (a file) was not written by clustermesh
     --> rendered/README.md
-    help: move it to a folder outside the rendered tree
-
-    warning[stray-manifest]: north: `rendered/north/patch.yaml` (a file) was not written by clustermesh and may be applied together with the Peers
-    help: move it to a folder outside the rendered tree
-
-    notice[foreign-file]: west: `rendered/west/.gitkeep` (a file) was not written by clustermesh
     help: move it to a folder outside the rendered tree
 
     east: +0 ~1 -1 files, 2 Peers of 1 cluster (+0 ~0 -2)

@@ -230,7 +230,7 @@ fn a_change_is_summarized() {
     let change = folder.json(&["diff", "--against", "HEAD"]);
     let summary = part(&page, "change-summary");
     assert_contains(&summary, &format!("{} since HEAD: ", change["grade"].as_str().unwrap()));
-    assert_contains(&part(&page, "change"), "node east/n3 joined");
+    assert_contains(&part(&page, "change"), "node east/n3 was added");
     let page = folder.page(&["--against", "nowhere"]);
     assert_contains(&part(&page, "change-summary"), "The change is unknown: ");
     assert!(!folder.page(&[]).contains("change-summary"));

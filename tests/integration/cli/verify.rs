@@ -75,7 +75,7 @@ fn shows_the_smallest_packet_that_is_stolen() {
        |     ^^^^^^^^^^^^^ contains the destination
     help: run `clustermesh diff` to see what changes, then `clustermesh render`
 
-    The Peers in rendered are outdated; with them: 20 of 24 declared paths work in both directions.
+    With the outdated Peers in rendered: 20 of 24 declared paths work in both directions.
     "#);
     assert_eq!(code, 1);
 }

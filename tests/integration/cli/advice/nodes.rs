@@ -53,7 +53,7 @@ fn a_node_of_another_subnet() {
     let mut other = node(1, 1);
     other["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("10.4.0.1/16");
     folder.keep("east", &[other.clone(), node(1, 2), node(1, 3)]);
-    insta::assert_snapshot!(helps(&folder, "undeclared-wireguard-ip").concat(), @"run all Kilo agents with the same `--subnet` (default: 10.4.0.0/16), and write it as `wireguardCIDR` of `east`");
+    insta::assert_snapshot!(helps(&folder, "undeclared-wireguard-ip").concat(), @"start its Kilo agent with the `--subnet` of the other nodes of `east`, which the mesh declares, then run `clustermesh snapshot east`");
     // Nothing else is left to reach, and no path is proved.
     folder.keep("east", &[other]);
     assert!(findings(&folder).iter().all(|it| !it[2].is_empty()), "{:?}", findings(&folder));

@@ -41,7 +41,7 @@ fn a_node_that_is_left_out_for_what_it_says_promises_nothing() {
     let folder = liar(3, "kilo.squat.ai/force-endpoint", "198.18.113.200");
     let (codes, text) = run(&folder);
     assert_eq!(codes, [0, 0, 1], "{text}");
-    assert_contains(&text, "warning[unproved-nodes]: east: 1 of 3 nodes");
+    assert_contains(&text, "warning[unproved-nodes]: east: `render` leaves out 1 of 3 nodes");
     // It claims a part of the pods of another node.
     let folder = Folder::mesh();
     let mut nodes = [node(1, 1), node(1, 2), node(1, 3)];

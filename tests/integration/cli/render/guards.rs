@@ -119,15 +119,15 @@ fn keeps_the_peers_of_a_target_that_no_mesh_names() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", NORTH, "");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
-    --> snapshots/north.json
-    help: add the cluster to a mesh, or delete the file
-
     error[lost-target]: north: is no longer in any mesh, but its folder has 4 Peers
     help: if `north` should leave the mesh, restore its entry with `state: Leaving`; to remove its folder now, run `clustermesh render --allow-empty north --allow-empty '*/north'`
 
     error[lost-source]: north: all 2 Peers would be removed from east, west
     help: if `north` should leave the mesh, restore its entry with `state: Leaving`; to remove its folder now, run `clustermesh render --allow-empty north --allow-empty '*/north'`
+
+    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
+    --> snapshots/north.json
+    help: add the cluster to a mesh, or delete the file
 
     2 errors, 1 notice
     nothing was written
@@ -154,7 +154,7 @@ fn keeps_the_name_of_a_mesh() {
     insta::assert_snapshot!(first, @"
     error[renamed-mesh]: 12 Peers of the mesh prod would be deleted and created again with names of the mesh net (targets east, north, west) (findings about 6 nodes follow from it)
     --> rendered/east/prod--north.yaml
-    help: restore the old name; if the mesh should be renamed, run `clustermesh render --allow-empty '*/prod'`
+    help: restore the old name, or give the files of all meshes; if the mesh should be renamed, run `clustermesh render --allow-empty '*/prod'`
     ");
     for flag in ["west", "*/net", "west/prod", "*/east"] {
         assert_contains(&refusal(&folder, &["--allow-empty", flag]), "error[renamed-mesh]");
@@ -208,16 +208,16 @@ fn keeps_a_target_of_which_only_the_kustomization_is_left() {
         fs::remove_file(folder.path("rendered").join(path)).unwrap();
     }
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
-    --> snapshots/north.json
-    help: add the cluster to a mesh, or delete the file
-
     error[lost-target]: north: is no longer in any mesh, but its folder has 0 Peers
     help: if `north` should leave the mesh, restore its entry with `state: Leaving`; to remove its folder now, run `clustermesh render --allow-empty north`
 
     notice[mismatched-kustomization]: east: kustomization.yaml lists missing files: prod--north.yaml
     notice[mismatched-kustomization]: west: kustomization.yaml lists missing files: prod--north.yaml
     help: `clustermesh render` rewrites or removes the file as soon as there are no errors
+
+    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
+    --> snapshots/north.json
+    help: add the cluster to a mesh, or delete the file
 
     1 error, 3 notices
     nothing was written

@@ -110,7 +110,7 @@ fn an_endpoint_that_no_node_shows_is_assumed() {
        |     ^^^^^^^^ this endpoint
     help: run `clustermesh diff` to see what changes, then `clustermesh render`
 
-    The Peers in rendered are outdated; with them: 8 of 24 declared paths work in both directions, and 16 are assumed to work.
+    With the outdated Peers in rendered: 8 of 24 declared paths work in both directions, and 16 are assumed to work.
     ");
     assert_eq!(code, 0);
     assert_eq!(folder.run(&["render"]).code, 0);

@@ -146,7 +146,7 @@ fn one_address_that_is_stolen_breaks_a_range() {
        |     ^^^^^^^^^^^^^^^ contains the destination
     help: run `clustermesh diff` to see what changes, then `clustermesh render`
 
-    The Peers in rendered are outdated; with them: 20 of 24 declared paths work in both directions. 0 of 1 expectation is met.
+    With the outdated Peers in rendered: 20 of 24 declared paths work in both directions. 0 of 1 expectation is met.
     "#);
     assert_eq!(code, 1);
 }

@@ -131,7 +131,7 @@ fn fails_where_it_could_pass_for_somebody_else() {
        |     ^^^^^^^^^^^^^^^ routes these destinations
     help: run `clustermesh diff` to see what changes, then `clustermesh render`
 
-    The Peers in rendered are outdated; with them: 12 of 16 declared paths work in both directions.
+    With the outdated Peers in rendered: 12 of 16 declared paths work in both directions.
     east could do 4 things that no mesh allows
     "#);
     assert_eq!(code, 1);

@@ -62,7 +62,7 @@ fn a_render_that_would_be_refused_is_an_error() {
 fn the_summary_names_the_outdated_peers() {
     let folder = Folder::rendered();
     folder.write("expectations.yaml", EXPECTED);
-    let proved = "The Peers in rendered are outdated; with them: All 24 declared paths work in both directions. The \
+    let proved = "With the outdated Peers in rendered: All 24 declared paths work in both directions. The \
                   expectation is met.";
     let (code, text) = verified(&folder, &[]);
     assert_contains(&text, "The expectation is met.");
