@@ -69,7 +69,11 @@ pub(super) fn read(
                 {
                     (ClusterPeers::default(), Some(beginning))
                 }
-                None => return Err(unknown(revision, "cannot be rendered")),
+                None => {
+                    let mistakes = checked_plan::plan_or_refusal(&inputs).err();
+                    let mistakes = mistakes.filter(|_| problem == UnusableInputs::Errors);
+                    return Err(mistakes.unwrap_or_else(|| unknown(revision, "cannot be rendered")));
+                }
             }
         }
     };
