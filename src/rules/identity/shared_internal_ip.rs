@@ -1,4 +1,4 @@
-//! Shared internal addresses: those that Kilo has for two nodes of a cluster.
+//! Shared internal addresses: those that Kilo has for two nodes of a cluster, or for a node and a pod of another one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -10,6 +10,7 @@ use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
 use crate::membership::WithheldReason;
 use crate::net::Cidr;
+use crate::net::prefixes::Prefixes;
 use crate::place::Place;
 use crate::rules::Finding;
 use crate::rules::command::blank;
@@ -25,6 +26,9 @@ fn of_cluster(member: &Member) -> Vec<Finding> {
     let already_reported = already_reported(member);
     let mut first: BTreeMap<IpAddr, &Node> = BTreeMap::new();
     let mut found = Vec::new();
+    let nodes = member.cluster.nodes.iter();
+    let pods = nodes.flat_map(|it| it.kilo.pods().map(move |pods| (pods, it.node)));
+    let pods = Prefixes::new(pods);
     let topology = &member.cluster.topology;
     for (id, ClusterNode { node, kilo, .. }) in member.cluster.nodes.numbered() {
         let is_counted = topology.nodes[id].segment.is_some();
@@ -34,6 +38,10 @@ fn of_cluster(member: &Member) -> Vec<Finding> {
         let Some(address) = kilo.internal_address() else {
             continue;
         };
+        let mut around = pods.holders(address).filter(|(_, it)| it.name != node.name);
+        found.extend(
+            around.next().map(|(pods, other)| in_pods(member, (address, node), (pods, other))),
+        );
         match first.get(&address) {
             None => drop(first.insert(address, node)),
             Some(_)
@@ -57,6 +65,25 @@ fn finding(member: &Member, address: IpAddr, [node, first]: [&Node; 2]) -> Findi
             "annotate each node with its own address, such as \
              `kilo.squat.ai/force-internal-ip: 192.168.1.1/24`",
         )
+}
+
+/// Reports a node with an address among those of the pods of another node.
+fn in_pods(
+    member: &Member,
+    (address, node): (IpAddr, &Node),
+    (pods, other): (Cidr, &Node),
+) -> Finding {
+    let (cluster, whose) = (&member.entry.name, Quoted(&other.name));
+    let message = format!("its internal address {address} is in {pods}, the pod CIDR of {whose}");
+    Finding::on_node(&SHARED_INTERNAL_IP, cluster, &node.name, message)
+        .at(place(member, node), "")
+        .at(member.place(other).key("podCIDRs"), format!("of {whose}"))
+        .resolved_by(&blank(annotation::FORCE_INTERNAL_IP), cluster, [&*node.name])
+        .help(format!(
+            "annotate the node with the address by which the others reach it, as \
+             `{}: ADDRESS/LENGTH`, then run `clustermesh snapshot {cluster}`",
+            annotation::FORCE_INTERNAL_IP
+        ))
 }
 
 /// Returns the nodes and declared host routes that are reported already because another node has

@@ -212,3 +212,17 @@ fn an_endpoint_that_is_the_internal_address_of_a_node_is_reported() {
     let report = report(&alone, NODE_B, NODE_C);
     assert!(!report.contains("captured-endpoint"), "{report}");
 }
+
+#[test]
+fn an_internal_address_among_the_pods_of_another_node_is_reported() {
+    let own = format!("{NODE_A} granularity=full internal-ip=10.1.1.9/24");
+    assert_eq!(report(&own, NODE_B, NODE_C), "", "its own pods are no other node's");
+    let others = format!(
+        "{NODE_A} granularity=full internal-ip=10.1.2.9/24\nz pod=10.1.2.0/24 wg=10.201.0.2/24 key=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE= external=198.18.113.9 granularity=full internal-ip=192.168.0.9/24"
+    );
+    insta::assert_snapshot!(report(&others, NODE_B, NODE_C), @"
+    warning[shared-internal-ip] a/a: its internal address 10.1.2.9 is in 10.1.2.0/24, the pod CIDR of `z`
+      a.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip 
+      a.json#/nodes/1/podCIDRs of `z`
+    ");
+}
