@@ -58,5 +58,5 @@ def changed(browser, fleet):
     # `annex` gets 6 Peers and gives 2 to each of 3 clusters; 2 clusters and the office have the old key, and 2 clusters and
     # 2 hosts the node that is gone.
     faults = lacks(page["change"], "brief", "12 Peers added", "3 Peers changed", "4 Peers removed")
-    faults += lacks(page["changes"], "cluster annex joined", "node east/east-3 left", "node west/west-2 has a new key")
+    faults += lacks(page["changes"], "cluster annex joined", "node east/east-3 was removed", "node west/west-2 has a new key")
     return faults
