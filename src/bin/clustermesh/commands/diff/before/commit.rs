@@ -69,11 +69,7 @@ pub(super) fn read(
                 {
                     (ClusterPeers::default(), Some(beginning))
                 }
-                None => {
-                    let mistakes = checked_plan::plan_or_refusal(&inputs).err();
-                    let mistakes = mistakes.filter(|_| problem == UnusableInputs::Errors);
-                    return Err(mistakes.unwrap_or_else(|| unknown(revision, "cannot be rendered")));
-                }
+                None => return Err(unknown(revision, "cannot be rendered")),
             }
         }
     };
