@@ -300,8 +300,12 @@ fn changes(
     }
     if changes.grade() == Grade::None {
         before.notes.extend(uncertain_leaders(&after));
+        // With the plugin of Argo CD, no version has a tree.
+        let old = before.inputs.as_ref();
+        let has_tree =
+            before::is_there(inputs)? || old.map(before::is_there).transpose()? == Some(true);
         let is_current = || tree_comparison::is_current(plan, texts, &inputs.settings);
-        if !args.dumps.are_any() && !is_current()? {
+        if has_tree && !args.dumps.are_any() && !is_current()? {
             before.notes.push(OUTDATED.to_owned());
         }
     }
@@ -309,7 +313,7 @@ fn changes(
 }
 
 /// The note if nothing changes, and the tree is not that of the new version.
-const OUTDATED: &str = "the rendered tree is not what `render` writes for this version; `clustermesh render --check` lists its files";
+const OUTDATED: &str = "the rendered tree is not what `render` writes for this version; `clustermesh render --check` lists the files that differ";
 
 /// The note if only the new version is known.
 const UNCOMPARED: &str = "the old version has no usable mesh and snapshots, so Services of other clusters are not compared";

@@ -384,4 +384,9 @@ fn a_tree_without_its_files_is_noted_although_nothing_changes() {
     let run = repository.diff(&[]);
     assert_contains(&run.stdout, "No Peer changes compared with HEAD");
     assert_contains(&run.stderr, "the rendered tree is not what `render` writes");
+    fs::remove_dir_all(repository.folder.path("rendered")).unwrap();
+    assert_contains(&repository.diff(&[]).stderr, "the rendered tree is not what");
+    // Where a plugin renders, no version has a tree.
+    repository.commit();
+    assert_eq!(repository.diff(&[]).stderr, "");
 }

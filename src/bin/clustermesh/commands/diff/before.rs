@@ -23,6 +23,8 @@ use crate::{cluster_peers, input_file};
 
 mod commit;
 
+pub(super) use commit::is_there;
+
 /// The commit that is compared with by default.
 pub(super) const HEAD: &str = "HEAD";
 

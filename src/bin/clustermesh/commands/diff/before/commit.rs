@@ -214,7 +214,7 @@ fn own_tree(inputs: &mut Inputs, known: &KnownContents) -> CommandResult<Option<
 }
 
 /// Returns whether there is a rendered tree.
-fn is_there(inputs: &Inputs) -> anyhow::Result<bool> {
+pub(in crate::commands::diff) fn is_there(inputs: &Inputs) -> anyhow::Result<bool> {
     let rendered = &inputs.settings.rendered;
     disk::is_folder(&inputs.settings.roots_of(rendered), &rendered.value)
 }
