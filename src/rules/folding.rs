@@ -10,7 +10,6 @@ use super::endpoints::{
     FEWER_ANCHORS, LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT, SILENT_ANCHOR,
 };
 use super::gitops::UNREADABLE_MANIFEST;
-use super::kilo::{MISSING_LOCATION, NO_WIREGUARD_IP};
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
 use super::ranges::{OVERLAPPING_SUBNET, UNACCEPTED_RANGE, UNDONE_SELECTOR, UNROUTABLE_RANGE};
 use super::rendered::LOST_SOURCE;
@@ -40,11 +39,10 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 21] = [
-    (&OVERLAPPING_SUBNET, &CONTRADICTED, Common::Name),
-    (&OVERLAPPING_SUBNET, &OVERLAPPING_RANGES, Common::Name),
-    (&SILENT_ANCHOR, &STALE_NODE, Common::Cluster),
-    (&NO_WIREGUARD_IP, &MISSING_LOCATION, Common::Cluster),
+static CONSEQUENCES: [ConsequenceRow; 20] = [
+    (&OVERLAPPING_SUBNET, &CONTRADICTED, Common::Place),
+    (&OVERLAPPING_SUBNET, &OVERLAPPING_RANGES, Common::Place),
+    (&SILENT_ANCHOR, &STALE_NODE, Common::Place),
     (&OVERLAPPING_RANGES, &CONTRADICTED, Common::Place),
     (&FEWER_ANCHORS, &CONTRADICTED, Common::Cluster),
     (&NODE_NOT_SELECTED, &CONTRADICTED, Common::Cluster),

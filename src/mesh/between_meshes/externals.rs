@@ -48,7 +48,6 @@ fn overlap((entry, range): DeclaredRange, (other, its): DeclaredRange) -> Findin
         "give the external peer addresses outside of all ranges that clusters declare"
     };
     Finding::new(&mistake::OVERLAPPING_RANGES, message)
-        .of_name(entry.name.as_str())
         .at(range.place.clone(), format!("of `{}`", entry.name))
         .at(its.place.clone(), format!("of `{}`", other.name))
         .help(help)

@@ -185,8 +185,7 @@ fn finding(subnet: &Subnet, met: &[MetSubnet]) -> Option<Finding> {
     let others = met.iter().take(NAMED);
     let finding = Finding::on_cluster(&OVERLAPPING_SUBNET, cluster, message)
         .at(subnet.place.clone(), "an address in it")
-        .at_each(others.map(|it| (it.place.clone(), format!("of `{}`", it.whose))))
-        .of_name(whose.as_str());
+        .at_each(others.map(|it| (it.place.clone(), format!("of `{}`", it.whose))));
     // A range that contains Kilo's subnet may be declared too wide.
     let wide = (!first.is_subnet).then(|| FindingCause::of(&OVERLAPPING_RANGES, whose));
     Some(finding.with_cause(wide).help(format!(
