@@ -183,7 +183,7 @@ struct PagePicture {
 
 impl PagePicture {
     /// Returns the picture of a graph without its own style, which is in that of the page, and without the name of its format,
-    /// which a page does not need; the reason if there is none.
+    /// which a page does not need; or the reason why it is missing.
     fn new(graph: &MeshGraph) -> Result<Self, String> {
         let picture = svg::svg(&graph.clone().shown(&BTreeSet::new(), None));
         let style = format!("<style>{}</style>", svg::STYLE);

@@ -161,6 +161,8 @@ pub struct Contradiction {
     pub against: usize,
     /// Out of how many.
     pub of: usize,
+    /// An address of a node outside of the declared ranges, if the line is about ranges.
+    pub outside: Option<IpAddr>,
 }
 
 /// A line of the mesh about nodes.

@@ -251,7 +251,8 @@ fn pod_ranges(cluster: &Cluster, nodes: &[&ClusterNode]) -> Option<Contradiction
     });
     let outside: Vec<IpAddr> = outside.collect();
     let place = range_without_nodes(cluster, *outside.first()?, "podCIDRs");
-    contradiction(Contradicted::PodRanges, place, outside.len(), nodes.len())
+    let found = contradiction(Contradicted::PodRanges, place, outside.len(), nodes.len())?;
+    Some(Contradiction { outside: outside.first().copied(), ..found })
 }
 
 /// Only leaders have a `WireGuard` address, so only those are counted that have.
@@ -263,7 +264,8 @@ fn wireguard_range(cluster: &Cluster, nodes: &[&ClusterNode]) -> Option<Contradi
     });
     let outside: Vec<IpAddr> = outside.collect();
     let place = range_without_nodes(cluster, *outside.first()?, "wireguardCIDR");
-    contradiction(Contradicted::WireguardRange, place, outside.len(), having)
+    let found = contradiction(Contradicted::WireguardRange, place, outside.len(), having)?;
+    Some(Contradiction { outside: outside.first().copied(), ..found })
 }
 
 /// Returns the place of the declared range that is most like an address outside of all ranges, among those of a field in which
@@ -298,6 +300,7 @@ fn topology_label(cluster: &Cluster) -> Option<Contradiction> {
         place: cluster.entry.field("topologyLabel"),
         against,
         of: cluster.nodes.len(),
+        outside: None,
     })
 }
 
@@ -316,7 +319,7 @@ fn contradiction(
     against: usize,
     of: usize,
 ) -> Option<Contradiction> {
-    (of < 2 * against).then_some(Contradiction { what, place, against, of })
+    (of < 2 * against).then_some(Contradiction { what, place, against, of, outside: None })
 }
 
 /// A node that passes the checks, selected or not: Kilo joins it to the others of its cluster either

@@ -98,8 +98,8 @@ impl PodSample {
     ) -> (Vec<PodOutside<'n>>, usize) {
         let sampled = nodes.filter_map(|node| {
             let address = *self.addresses.get(&node.name)?;
-            let assigned = node.pod_cidrs.iter().filter_map(|it| it.parse::<Cidr>().ok());
-            let of_family = assigned.filter(|it| it.family() == Cidr::host(address).family());
+            let family = Cidr::host(address).family();
+            let of_family = node.valid_pod_cidrs().filter(|it| it.family() == family);
             Some((node, address, of_family.collect::<Vec<Cidr>>()))
         });
         let mut outside = Vec::new();

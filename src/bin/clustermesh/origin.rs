@@ -50,7 +50,7 @@ pub(crate) fn commit_times(
     head().map(|it| times(&it, clusters, settings)).unwrap_or_default()
 }
 
-/// Returns the commit that is checked out. Without git, a repository or a commit there is none.
+/// Returns the commit that is checked out, if git is installed and this is a repository with a commit.
 fn head() -> Option<Revision> {
     Revision::open("HEAD").ok()
 }

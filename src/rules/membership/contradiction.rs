@@ -18,20 +18,7 @@ use crate::rules::nodes::CONTRADICTED;
 use crate::text::{list, listed};
 
 pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
-    let Contradiction { what, place, against, of } = found;
-    let outside = member.cluster.nodes.iter().find_map(|it| {
-        match (what, &it.checked.pods, &it.checked.wireguard) {
-            (Contradicted::PodRanges, Err(ExcludedReason::PodCidrOutOfRange { cidr }), _) => {
-                Some(cidr.first())
-            }
-            (
-                Contradicted::WireguardRange,
-                _,
-                Err(ExcludedReason::WireguardIpOutOfRange { address }),
-            ) => Some(*address),
-            _ => None,
-        }
-    });
+    let Contradiction { what, place, against, of, outside } = found;
     let mistyped = outside.and_then(|it| mistyped(member, it));
     let place = mistyped.map_or(place, |it| &it.place);
     let is_granularity = matches!(what, Contradicted::Granularity(_));

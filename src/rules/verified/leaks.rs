@@ -40,7 +40,8 @@ fn undeclared(fabric: &Fabric, pair: [SiteId; 2], leaked: &[(&Leak, LeakedRange)
         0 => String::new(),
         further => format!(" and {}", count(further, "other range")),
     };
-    let (verb, them) = if is_one { ("is", "it") } else { ("are", "them") };
+    let (verb, them, ranges) =
+        if is_one { ("is", "it", "the range") } else { ("are", "them", "the ranges") };
     let reached = leaked.first().map(|(leak, _)| leak.trace.packet.destination.to_string());
     let message = format!(
         "{named}{and_further} {verb} routed from {from} to {to}, which does not declare {them}: {} is reachable",
@@ -52,14 +53,14 @@ fn undeclared(fabric: &Fabric, pair: [SiteId; 2], leaked: &[(&Leak, LeakedRange)
     });
     let remedy = match (is_rendered, is_one) {
         (true, _) => "run `clustermesh diff` to see what `clustermesh render` removes",
-        (false, true) => "remove the range from the Peer",
-        (false, false) => "remove the ranges from the Peers",
+        (false, true) => "remove it from the Peer",
+        (false, false) => "remove them from the Peers",
     };
     let places = leaked.iter().filter_map(|(_, it)| fabric.site(it.site).model.place(it.claim));
     Finding::on_cluster(&UNPROMISED_REACH, from, message)
         .at_each(places.take(NAMED).map(|it| (it, "through this range")))
         .help(format!(
-            "if `{to}` has these addresses, declare {them} in the mesh; otherwise {remedy}"
+            "if `{to}` has these addresses, declare {ranges} in the mesh; otherwise {remedy}"
         ))
 }
 

@@ -19,6 +19,14 @@ fn unreachable() -> Folder {
     folder
 }
 
+/// An example with its Peers.
+fn rendered(example: &str) -> Folder {
+    let folder = Folder::empty();
+    copy(&project().join("examples").join(example), folder.0.path());
+    folder.run(&["render"]);
+    folder
+}
+
 fn lines(folder: &Folder) -> Vec<String> {
     let run = folder.run(&["validate", "--output", "concise"]);
     let found = run.stdout.lines().filter_map(|it| {
@@ -268,9 +276,7 @@ fn a_misspelled_cluster_in_several_expectations_is_one_entry() {
 /// A mistake that prevents a plan leaves open what external peers have.
 #[test]
 fn expectations_about_external_peers_follow_from_the_mistake() {
-    let folder = Folder::empty();
-    copy(&project().join("examples/external-peers"), folder.0.path());
-    folder.run(&["render"]);
+    let folder = rendered("external-peers");
     folder.edit("mesh.yaml", "ranges: [10.200.0.5/32]", "ranges: [10.42.9.5/32]");
     let run = folder.run(&["verify"]);
     assert_eq!(run.stdout.matches("error[").count(), 1, "{}", run.stdout);
@@ -279,9 +285,7 @@ fn expectations_about_external_peers_follow_from_the_mistake() {
 
 #[test]
 fn ranges_of_one_cluster_that_it_does_not_declare_are_one_entry_for_each_target() {
-    let folder = Folder::empty();
-    copy(&project().join("examples/multi-cloud-location"), folder.0.path());
-    folder.run(&["render"]);
+    let folder = rendered("multi-cloud-location");
     folder.edit("mesh.yaml", "        - 10.31.0.0/16 # VPC in us-east-1\n", "");
     let run = folder.run(&["verify", "--output", "concise"]);
     assert_eq!(run.stdout.matches("unpromised-reach").count(), 2, "{}", run.stdout);
@@ -290,9 +294,7 @@ fn ranges_of_one_cluster_that_it_does_not_declare_are_one_entry_for_each_target(
 /// A flat entry that lacks a range has others in which no node is, such as that of the Services.
 #[test]
 fn a_range_that_a_flat_entry_lacks_is_named() {
-    let folder = Folder::empty();
-    copy(&project().join("examples/hub-and-spokes"), folder.0.path());
-    folder.run(&["render"]);
+    let folder = rendered("hub-and-spokes");
     folder.edit("mesh.yaml", "        - 10.104.0.0/16\n", "");
     let run = folder.run(&["validate"]);
     assert_contains(&run.stdout, "does not contain them");

@@ -7,8 +7,8 @@ use std::path::Path;
 use super::{Found, LastLink, Revision};
 use crate::git::{self, EntryMode, GitCommit, ObjectId, TreeEntry};
 
-/// The most commits that are read. That takes about ten seconds.
-const COMMITS: usize = 100_000;
+/// The most commits that are read. That takes about two seconds, which a date is worth.
+const COMMITS: usize = 20_000;
 
 /// The most trees that are kept.
 const TREES: usize = 64;
