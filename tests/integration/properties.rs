@@ -162,8 +162,9 @@ fn reasons_are_findings(fleet: &Fleet, plan: &Plan) -> Result<(), TestCaseError>
                 let is_named = is_of_cluster && it.node.as_ref() == Some(&own.node.name);
                 let mut places = it.labels.iter().map(|it| &it.place);
                 let is_at = places.any(|place| meant.iter().any(|it| is_within(place, it)));
-                // It is about all nodes without an endpoint.
-                let is_of_all = is_of_cluster && rule.name() == "no-initiator";
+                // It is about all nodes without an endpoint, or about what the mesh declares of all nodes.
+                let is_of_all = is_of_cluster
+                    && ["no-initiator", "contradicted-declaration"].contains(&rule.name());
                 it.rule == rule && (is_named || is_at || is_of_all)
             };
             prop_assert!(

@@ -16,7 +16,7 @@ use crate::plan::{Plan, TargetReason, Withheld};
 use crate::proof::rule::UNPROVED_NODES;
 use crate::rules::kilo::{MIXED_GRANULARITY, UNCERTAIN_LEADER};
 use crate::rules::membership::rule_of;
-use crate::rules::nodes::contradicted;
+use crate::rules::nodes::{CONTRADICTED, contradicted};
 use crate::rules::snapshots::STALE_NODE;
 use crate::rules::{Finding, Rule, bare, excluded, membership, plan};
 use crate::snapshot::Node;
@@ -61,6 +61,8 @@ enum Unproved<'f> {
     UncertainLeader,
     /// Its agent divides the cluster with another granularity than most agents.
     OtherGranularity,
+    /// Its agent has the granularity that the mesh declares, and most agents have another one.
+    DeclaredGranularity,
 }
 
 /// Returns a finding for each cluster with such nodes: an error if more are left out than the limits of
@@ -93,6 +95,7 @@ impl UnprovedNode<'_> {
             Unproved::Withheld(withheld) => plan::rule_of(withheld),
             Unproved::UncertainLeader => &UNCERTAIN_LEADER,
             Unproved::OtherGranularity => &MIXED_GRANULARITY,
+            Unproved::DeclaredGranularity => &CONTRADICTED,
         }
     }
 
@@ -107,7 +110,16 @@ impl UnprovedNode<'_> {
             Unproved::OtherGranularity => {
                 "its agent has another granularity than most agents".to_owned()
             }
+            Unproved::DeclaredGranularity => {
+                "its agent has the declared granularity, unlike most agents".to_owned()
+            }
         }
+    }
+}
+
+impl Unproved<'_> {
+    fn is_of_granularity(&self) -> bool {
+        matches!(self, Self::OtherGranularity | Self::DeclaredGranularity)
     }
 }
 
@@ -170,9 +182,8 @@ impl UnprovedNodes<'_> {
         let snapshot = format!("then run `clustermesh snapshot {cluster}`");
         if are_all(|why| matches!(why, Unproved::UncertainLeader)) {
             format!("wait until Kilo has elected its leaders, {snapshot}")
-        } else if are_all(|why| {
-            matches!(why, Unproved::UncertainLeader | Unproved::OtherGranularity)
-        }) {
+        } else if are_all(|why| matches!(why, Unproved::UncertainLeader) || why.is_of_granularity())
+        {
             format!("give all Kilo agents of `{cluster}` the same `--mesh-granularity`, {snapshot}")
         } else if are_all(|why| {
             let (Unproved::Excluded(reason) | Unproved::NotCounted(reason)) = why else {
@@ -197,7 +208,7 @@ impl UnprovedNodes<'_> {
     pub(super) fn are_all_left_out_for_one(&self) -> bool {
         let mut nodes = self.nodes.iter();
         let ends_by_itself =
-            |it: &Unproved| matches!(it, Unproved::UncertainLeader | Unproved::OtherGranularity);
+            |it: &Unproved| matches!(it, Unproved::UncertainLeader) || it.is_of_granularity();
         1 < self.of
             && self.nodes.len() == self.of
             && !nodes.any(|it| ends_by_itself(&it.why))
@@ -222,7 +233,7 @@ impl UnprovedNodes<'_> {
             }
             Unproved::Withheld(_) => leads(it.id).then_some((&*it.node.name, None)),
             Unproved::UncertainLeader => is_label_wrong.then_some((&*it.node.name, None)),
-            Unproved::OtherGranularity => None,
+            Unproved::OtherGranularity | Unproved::DeclaredGranularity => None,
         });
         causing_nodes(self.member.cluster.granularity, left_out)
     }
@@ -261,7 +272,7 @@ fn of_member<'f>(
         excluded
             .map(Unproved::Excluded)
             .or_else(|| not_counted(member, id, node))
-            .or_else(|| divides_otherwise(member, node).then_some(Unproved::OtherGranularity))
+            .or_else(|| divides_otherwise(member, node))
             .or_else(|| is_uncertainly_led(member, id).then_some(Unproved::UncertainLeader))
             .or_else(|| ungiven.get(&id).copied().map(Unproved::Withheld))
     };
@@ -280,9 +291,13 @@ fn of_member<'f>(
 
 /// Returns whether the agent of a node forms other segments than the agents that the proof follows. A node that reports no
 /// granularity does not deny any.
-fn divides_otherwise(member: &Member, node: &ClusterNode) -> bool {
-    let reported = node.kilo.granularity;
-    reported.is_some_and(|it| it != member.cluster.topology.granularity)
+fn divides_otherwise<'f>(member: &Member, node: &ClusterNode) -> Option<Unproved<'f>> {
+    let cluster = &member.cluster;
+    let reported = node.kilo.granularity.filter(|it| *it != cluster.topology.granularity)?;
+    Some(match reported == cluster.granularity {
+        true => Unproved::DeclaredGranularity,
+        false => Unproved::OtherGranularity,
+    })
 }
 
 /// Returns why Kilo does not count a node that is not left out, if it does not.

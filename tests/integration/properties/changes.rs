@@ -46,8 +46,10 @@ fn holds_for<S: Strategy>(
         failure_persistence: None,
         ..ProptestConfig::default()
     };
+    // One runner for all rounds: with a fixed seed, each new one would draw the same values again.
+    let mut runner = TestRunner::new(config);
     for _ in 0..20 {
-        TestRunner::new(config.clone()).run(values, &rule).unwrap();
+        runner.run(values, &rule).unwrap();
         if is_enough() {
             return;
         }

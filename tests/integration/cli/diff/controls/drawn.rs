@@ -393,8 +393,9 @@ fn holds<S: Strategy>(values: &S, is_enough: usize, rule: impl Fn(S::Value) -> O
         ..ProptestConfig::default()
     };
     let counted = Cell::new(0);
+    // One runner for all rounds: with a fixed seed, each new one would draw the same values again.
+    let mut runner = TestRunner::new(config);
     for _ in 0..8 {
-        let mut runner = TestRunner::new(config.clone());
         let run = runner.run(values, |value| {
             let matters = rule(value) == Some(true);
             counted.set(counted.get() + usize::from(matters));
