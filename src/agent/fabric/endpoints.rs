@@ -184,6 +184,12 @@ impl Fabric<'_> {
             || self.claimant(site, address, endpoint.port.get()).is_some()
     }
 
+    /// Returns the clusters any of whose nodes may be at an endpoint.
+    pub fn sites_at(&self, endpoint: &Endpoint) -> impl Iterator<Item = SiteId> {
+        let listeners = endpoint.address().map_or(&[][..], |it| self.listeners(it));
+        listeners.iter().map(|it| it.at.site).filter(|it| self.may_be_at(*it, endpoint))
+    }
+
     /// Returns whether the node of another cluster may be dialled where this node is itself.
     pub fn may_dial_itself(&self, at: NodeRef) -> bool {
         self.site(at.site).reading.nodes[at.node]

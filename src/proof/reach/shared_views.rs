@@ -44,13 +44,15 @@ struct ManifestSubject {
     sites: BTreeSet<SiteId>,
     /// Whether a node is dialled in its ranges.
     is_dialled: bool,
+    /// The clusters with a node that may itself be where a Peer is dialled.
+    at_endpoints: BTreeSet<SiteId>,
 }
 
 /// The properties of a cluster on which its view of others depends.
 pub(super) struct Standpoint<'a> {
     /// The texts about each cluster, if these decide how it is seen.
     about: Sites<Vec<ManifestId<'a>>>,
-    /// Clusters in whose addresses it has something of its own, ground aside.
+    /// Clusters in whose addresses it has something of its own, ground aside, or that are dialled at its addresses.
     entangled: BTreeSet<SiteId>,
     /// Whether texts decide at all.
     is_plain: bool,
@@ -113,7 +115,12 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         let keys = specs.iter().map(|it| &it.key);
         sites.extend(keys.flat_map(|it| self.fabric.holding_sites(it)));
         let mut dialled = widest.iter().flat_map(|it| self.fabric.dialled(*it));
-        ManifestSubject { sites, is_dialled: dialled.next().is_some() }
+        let endpoints = specs.iter().filter_map(|it| it.dialled());
+        ManifestSubject {
+            sites,
+            is_dialled: dialled.next().is_some(),
+            at_endpoints: endpoints.flat_map(|it| self.fabric.sites_at(it)).collect(),
+        }
     }
 
     /// Returns the clusters that have anything of their own in some ranges, or around them.
@@ -178,6 +185,10 @@ impl<'f, 'a> SharedViews<'f, 'a> {
             standpoint.is_plain &= !about.is_dialled;
             for &it in &about.sites {
                 standpoint.about[it].push(text);
+            }
+            // A node dials no other one at an address of its own.
+            if about.at_endpoints.contains(&viewer) {
+                standpoint.entangled.extend(&about.sites);
             }
         }
         Some(standpoint)

@@ -889,6 +889,26 @@ fn of_two_clusters_with_the_same_peers_one_has_no_node_that_counts() {
     one.unwrap().install(|| agree(&world)).unwrap();
 }
 
+/// Of two clusters that get the same Peer, one has a node with the address at which it is dialled. That node dials itself.
+#[test]
+fn of_two_clusters_with_the_same_peers_one_is_where_it_dials() {
+    let spec = |location, host, found, key| Spec { location, host, found, key, ..PLAIN };
+    let world = World {
+        topology: "{ mode: FullMesh }",
+        addresses: Addresses::SharedByLocation,
+        clusters: vec![
+            cluster(vec![spec("x", 0, Found::Forced, 0)]),
+            cluster(vec![spec("y", 6, Found::ForcedPrivate, 16)]),
+            cluster(vec![spec("y", 2, Found::Forced, 32), spec("x", 0, Found::Forced, 33)]),
+        ],
+        externals: Vec::new(),
+        faults: Vec::new(),
+    };
+    // Clusters are looked at in their order on one thread.
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    one.unwrap().install(|| agree(&world)).unwrap();
+}
+
 /// A node that the mesh selects has declared paths in what is rendered, or `verify` names it.
 fn every_node_is_proved_or_named(world: &World) -> Result<(), TestCaseError> {
     let world = World { externals: Vec::new(), faults: Vec::new(), ..world.clone() };
