@@ -135,7 +135,7 @@ fn without_fixed_address(learned: &[LearnedEndpoints]) -> String {
     if learned.iter().any(|it| !it.small_targets.is_empty()) {
         let clusters = learned.iter().map(|it| it.cluster);
         return format!(
-            "apply each change in one cluster after another, and change {} last",
+            "run `clustermesh diff` before each change: it says when to change one cluster after another, and {} last",
             listed(clusters)
         );
     }

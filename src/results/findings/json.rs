@@ -1,6 +1,7 @@
 //! Findings as an object for programs, in a form of its own that is versioned.
 
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 
 use crate::diagnostic::{Label, Severity};
 use crate::place::Place;
@@ -128,6 +129,30 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
 pub fn findings(report: &Report) -> Vec<WrittenFinding> {
     let findings = report.findings.iter();
     findings.map(|it| written(it, report.files)).collect()
+}
+
+/// Returns the findings of a report, those beyond the first `most` of each rule without lines and excerpts: to find these,
+/// each file of a large tree would be parsed.
+pub fn findings_with_lines(report: &Report, most: usize) -> Vec<WrittenFinding> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let written = report.findings.iter().map(|it| {
+        let count = counts.entry(it.rule.name()).or_default();
+        *count += 1;
+        if *count <= most { written(it, report.files) } else { unlocated(it) }
+    });
+    written.collect()
+}
+
+fn unlocated(finding: &Finding) -> WrittenFinding {
+    let places = finding.labels.iter().map(|it| WrittenPlace {
+        file: it.place.source.to_string(),
+        pointer: it.place.pointer.to_string(),
+        range: None,
+        label: it.text.clone(),
+        replacement: None,
+        excerpt: None,
+    });
+    WrittenFinding { places: places.collect(), finding: finding.clone() }
 }
 
 /// Returns a finding with its lines and columns.

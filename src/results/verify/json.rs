@@ -11,7 +11,7 @@ use crate::net::Family;
 use crate::packet::premise::Premise;
 use crate::proof::expectation::Check;
 use crate::proof::verify::{Assumption, Failure, Pairing, SinglePoint, Tally};
-use crate::results::findings::json::{WrittenFinding, each, findings};
+use crate::results::findings::json::{WrittenFinding, each, findings_with_lines};
 use crate::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -283,7 +283,7 @@ pub fn written(verified: &Verified) -> serde_json::Result<WrittenVerification> {
         expectations: expected::written(verified)?,
         services: verified.written_services(),
         hostile: hostile::written(verified),
-        findings: findings(&verified.report()),
+        findings: findings_with_lines(&verified.report(), LISTED),
         omitted: Omitted::default(),
         joining: verified.joining.and_then(joining::written).transpose()?,
         waiting: verified.joining.map_or_else(Vec::new, |it| it.waiting.to_vec()),

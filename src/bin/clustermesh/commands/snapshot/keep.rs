@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clustermesh::config::Limits;
 use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::document::nearest;
-use clustermesh::guard::{GuardRefusal, NewSnapshot, NodeUids, decide};
+use clustermesh::guard::{GuardRefusal, NewSnapshot, NodeUids, SameCluster, decide};
 use clustermesh::kilo::carry_over::carry_over;
 use clustermesh::kilo::lost_lead::mark_lost_leads;
 use clustermesh::kilo::node::annotation;
@@ -266,7 +266,15 @@ impl<'a> Keeper<'a> {
         let findings = twins
             .iter()
             .filter(|it| clusters.contains(&it.cluster) || clusters.contains(&it.other))
-            .map(snapshots::twin)
+            .map(|it| match clusters.contains(&it.cluster) {
+                true => snapshots::twin(it),
+                // Of both clusters, the one that was asked now is named: its context or file is the mistake.
+                false => snapshots::twin(&SameCluster {
+                    cluster: it.other.clone(),
+                    other: it.cluster.clone(),
+                    node: it.node.clone(),
+                }),
+            })
             .collect();
         self.report_findings(findings, printer)
     }

@@ -149,7 +149,8 @@ fn clusters<'a>(
         && !known.is_empty()
     {
         let known = known.iter().map(|it| it.as_str());
-        return Err(unknown_cluster(unknown.as_str(), known));
+        let error = unknown_cluster(unknown.as_str(), known);
+        bail!("{error}; `clustermesh init --context CLUSTER=CONTEXT` adds a cluster");
     }
     Ok(args.clusters.iter().collect())
 }
