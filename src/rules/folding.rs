@@ -12,7 +12,7 @@ use super::endpoints::{
 use super::gitops::UNREADABLE_MANIFEST;
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
 use super::ranges::{OVERLAPPING_SUBNET, UNACCEPTED_RANGE, UNDONE_SELECTOR, UNROUTABLE_RANGE};
-use super::rendered::LOST_SOURCE;
+use super::rendered::{LOST_SOURCE, LOST_TARGET};
 use super::services::UNCARRIED_SERVICE;
 use super::snapshots::STALE_NODE;
 use super::{Finding, Rule, bare, consequences, rendered};
@@ -39,7 +39,7 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 20] = [
+static CONSEQUENCES: [ConsequenceRow; 21] = [
     (&OVERLAPPING_SUBNET, &CONTRADICTED, Common::Place),
     (&OVERLAPPING_SUBNET, &OVERLAPPING_RANGES, Common::Place),
     (&SILENT_ANCHOR, &STALE_NODE, Common::Place),
@@ -55,6 +55,7 @@ static CONSEQUENCES: [ConsequenceRow; 20] = [
     (&UNUSED_SNAPSHOT, &UNKNOWN_CLUSTER, Common::Name),
     (&DUPLICATE_SNAPSHOT, &MISSING_SNAPSHOT, Common::Name),
     (&EMPTY_EXPECTATION, &MISSING_SNAPSHOT, Common::Name),
+    (&EMPTY_EXPECTATION, &LOST_TARGET, Common::Name),
     (&EMPTY_EXPECTATION, &LOST_SOURCE, Common::Name),
     (&EMPTY_EXPECTATION, &UNKNOWN_CLUSTER, Common::Name),
     (&UNCARRIED_SERVICE, &UNACCEPTED_RANGE, Common::Name),

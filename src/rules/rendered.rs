@@ -15,7 +15,9 @@ use super::{Finding, bare, membership};
 use crate::agent::applied::AppliedFile;
 use crate::changes::{Changes, OpenedPaths, WatchedPaths};
 use crate::config::Config;
-use crate::diagnostic::mistake::{MISSING_SNAPSHOT, ONE_SIDED_LINK, UNKNOWN_CLUSTER};
+use crate::diagnostic::mistake::{
+    MISSING_SNAPSHOT, ONE_SIDED_LINK, UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
+};
 use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
@@ -49,7 +51,7 @@ rules! {
 
 /// The causes of findings about changes, of links and of names. They stand here because losses need them before all
 /// findings are folded.
-pub(super) static CONSEQUENCES: [ConsequenceRow; 19] = [
+pub(super) static CONSEQUENCES: [ConsequenceRow; 20] = [
     (&SHRUNK_SOURCE, &CONTRADICTED, Common::Cluster),
     (&SHRUNK_SOURCE, &LOOPING_ENDPOINT, Common::Cluster),
     (&SHRUNK_SOURCE, &UNACCEPTED_RANGE, Common::Cluster),
@@ -62,7 +64,8 @@ pub(super) static CONSEQUENCES: [ConsequenceRow; 19] = [
     (&RENAMED_PEER, &KEY_OF_TARGET_NODE, Common::Cluster),
     (&CHANGED_KEY, &DUPLICATE_KEY, Common::Cluster),
     (&CHANGED_KEY, &KEY_OF_TARGET_NODE, Common::Cluster),
-    (&LOST_SOURCE, &UNACCEPTED_RANGE, Common::Name),
+    (&UNUSED_SNAPSHOT, &LOST_TARGET, Common::Name),
+    (&UNNAMED_CLUSTER, &LOST_TARGET, Common::Name),
     (&LOST_SOURCE, &SILENT_CLUSTER, Common::Cluster),
     (&ONE_SIDED_LINK, &UNKNOWN_CLUSTER, Common::File),
     (&UNKNOWN_CLUSTER, &MISSING_SNAPSHOT, Common::Name),

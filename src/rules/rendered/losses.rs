@@ -7,16 +7,20 @@ use super::{CONSEQUENCES, EMPTY_TARGET, LOST_SOURCE, LOST_TARGET, RENAMED_MESH, 
 use crate::diagnostic::mistake::{NO_MESH, ONE_SIDED_LINK};
 use crate::diagnostic::{FindingCause, Quoted, Severity, escaped, gravest_first};
 use crate::fleet::{Fleet, Member};
-use crate::mesh::{State, acceptance, at_policies, refusals};
+use crate::mesh::{acceptance, at_policies, refusals};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::plan::{Plan, TargetReason, Withheld};
 use crate::rules::kilo::separation;
 use crate::rules::nodes::{CONTRADICTED, SILENT_CLUSTER};
-use crate::rules::plan::{accept_ranges, cause_of, within};
+use crate::rules::plan::{accept_ranges, cause_of, finding as withheld, within};
 use crate::rules::{Finding, LevelledFindings, Rule, bare, consequences, membership};
 use crate::text::{count, listed};
 use crate::tree_diff::Loss;
+
+mod removal;
+
+use removal::Removals;
 
 /// The longest part of a flag that is shown, in characters.
 const MAX_LENGTH: usize = 400;
@@ -78,7 +82,7 @@ pub struct PlannedFleet<'a> {
 }
 
 /// The lists of accepted ranges that do not contain a range, by target and source.
-type UnacceptedLists<'p> = BTreeMap<[&'p ClusterName; 2], &'p Place>;
+type UnacceptedLists<'p> = BTreeMap<[&'p ClusterName; 2], (&'p Place, FindingCause)>;
 
 /// Returns the rule about a loss.
 pub fn rule_of(loss: &Loss) -> &'static Rule {
@@ -103,16 +107,18 @@ pub fn add_losses(
     if losses.is_empty() || findings.iter().any(|it| it.rule == &NO_MESH) {
         return;
     }
-    let instruction = allowing.instruction(&allowed_by(losses));
-    let intention = intention(losses);
+    let removals = Removals::new(losses, planned.fleet);
+    let instruction = allowing.instruction(&allowed_by(losses, &removals));
+    let intention = removals.intention();
     let unaccepted = unaccepted_lists(planned.plan);
     let reported: Vec<FindingCause> = findings.iter().map(Finding::as_cause).collect();
     let mut losses: Vec<Finding> = losses
         .iter()
         .map(|it| {
-            let mut finding = lost(it, planned, &unaccepted);
+            let mut finding = lost(it, planned, &unaccepted, &removals);
             finding.cause = finding.cause.and_then(|it| {
-                if it.rule == &LOST_SOURCE { Some(it) } else { it.reported_in(&reported) }
+                let is_loss = [&LOST_SOURCE, &LOST_TARGET].contains(&it.rule);
+                if is_loss { Some(it) } else { it.reported_in(&reported) }
             });
             let help = match (it, &finding.help) {
                 (Loss::SilentSource { .. }, Some(repair)) => {
@@ -164,7 +170,11 @@ fn joined(losses: Vec<Finding>) -> Vec<Finding> {
         match (target, joined.iter_mut().find(is_alike)) {
             (Some(target), Some((first, targets))) => {
                 targets.push(target);
-                first.labels.extend(loss.labels);
+                for label in loss.labels {
+                    if !first.labels.contains(&label) {
+                        first.labels.push(label);
+                    }
+                }
             }
             (target, _) => joined.push((loss, target.into_iter().collect())),
         }
@@ -195,61 +205,13 @@ fn allow_at_causes(findings: &mut [Finding], losses: &[Finding], instruction: &s
     }
 }
 
-/// Returns the first part of a remedy: the reviewed way to remove clusters, and when a flag is right.
-fn intention(losses: &[Loss]) -> String {
-    let removed: Vec<&str> = losses
-        .iter()
-        .filter_map(|it| match it {
-            Loss::Target { target, .. } => Some(target.as_str()),
-            _ => None,
-        })
-        .collect();
-    // A source that only one target loses has probably lost a link.
-    let targets_of = targets_of(losses);
-    let lost: Vec<&str> =
-        targets_of.iter().filter(|(_, targets)| 1 < **targets).map(|(source, _)| *source).collect();
-    match (removed.as_slice(), lost.as_slice()) {
-        ([], []) => "if intended".to_owned(),
-        // Its entry has no state.
-        ([], [source]) if ClusterName::is_external_text(source) => "if intended".to_owned(),
-        ([], [source]) => format!(
-            "if `{}` should leave the mesh, set `state: Leaving` in its entry; if only these Peers \
-             should be removed",
-            bare(source)
-        ),
-        ([], _) => "if these clusters should leave the mesh, set `state: Leaving` in their \
-                    entries; if only these Peers should be removed"
-            .to_owned(),
-        ([target], _) => format!(
-            "if `{}` should leave the mesh, restore its entry with `state: Leaving`; to remove its \
-             folder now",
-            bare(target)
-        ),
-        _ => "if these clusters should leave the mesh, restore their entries with `state: \
-              Leaving`; to remove their folders now"
-            .to_owned(),
-    }
-}
-
-/// Counts the targets that lose a source, for each source.
-fn targets_of(losses: &[Loss]) -> BTreeMap<&str, usize> {
-    let mut targets_of = BTreeMap::new();
-    for loss in losses {
-        if let Loss::Source { source, .. } = loss {
-            *targets_of.entry(source.as_str()).or_default() += 1;
-        }
-    }
-    targets_of
-}
-
 /// Returns what allows losses, as `TARGET` or `TARGET/SOURCE`.
-fn allowed_by(losses: &[Loss]) -> Vec<String> {
-    let targets_of = targets_of(losses);
+fn allowed_by(losses: &[Loss], removals: &Removals) -> Vec<String> {
     let mut flags: Vec<String> = Vec::new();
     for loss in losses {
         let flag = match loss {
             Loss::EmptyTarget { target } | Loss::Target { target, .. } => target.clone(),
-            Loss::Source { target, source, .. } if targets_of.get(source.as_str()) == Some(&1) => {
+            Loss::Source { target, source, .. } if removals.is_of_one(source) => {
                 format!("{target}/{source}")
             }
             Loss::Unrecorded { target, source } => format!("{target}/{source}"),
@@ -263,7 +225,12 @@ fn allowed_by(losses: &[Loss]) -> Vec<String> {
     flags
 }
 
-fn lost(loss: &Loss, planned: PlannedFleet, unaccepted: &UnacceptedLists) -> Finding {
+fn lost(
+    loss: &Loss,
+    planned: PlannedFleet,
+    unaccepted: &UnacceptedLists,
+    removals: &Removals,
+) -> Finding {
     let PlannedFleet { fleet, plan } = planned;
     match loss {
         Loss::SilentSource { source } => silent(source, fleet, plan),
@@ -291,15 +258,7 @@ fn lost(loss: &Loss, planned: PlannedFleet, unaccepted: &UnacceptedLists) -> Fin
             let finding = finding.at(place.clone(), "").with_alike(what, Some(target_name));
             let finding = finding.of_name(source);
             let finding = lost_source(finding, [target, source], planned, unaccepted);
-            let joining =
-                |name: &str| members(fleet, name).find(|it| it.entry.state == State::Joining);
-            if let Some(member) = joining(source) {
-                finding.at(member.entry.place.key("state"), "it joins only later")
-            } else if let Some(member) = joining(target) {
-                finding.with_cause(FindingCause::of(&LOST_SOURCE, &member.entry.name))
-            } else {
-                finding
-            }
+            removals.explained(finding, [target, source])
         }
         Loss::RenamedMesh(renamed) => {
             let targets: Vec<String> = renamed.targets.iter().cloned().collect();
@@ -353,8 +312,9 @@ fn lost_source(
         return at_policies(finding, &refusals).help(acceptance(&refusals));
     }
     match unaccepted.get(&[&target, &source]) {
-        Some(list) => {
-            finding.at((*list).clone(), "does not contain its ranges").help(accept_ranges(list))
+        Some((list, cause)) => {
+            let finding = finding.at((*list).clone(), "does not contain its ranges");
+            finding.with_cause(cause.clone()).help(accept_ranges(list))
         }
         None => finding,
     }
@@ -362,7 +322,9 @@ fn lost_source(
 
 fn unaccepted_lists(plan: &Plan) -> UnacceptedLists<'_> {
     let lists = plan.withheld.iter().filter_map(|it| match &*it.reason {
-        TargetReason::Unaccepted { accepted, .. } => Some(([&it.target, &it.source], accepted)),
+        TargetReason::Unaccepted { accepted, .. } => {
+            Some(([&it.target, &it.source], (accepted, withheld(it).as_cause())))
+        }
         _ => None,
     });
     lists.collect()

@@ -119,17 +119,46 @@ fn keeps_the_peers_of_a_target_that_no_mesh_names() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", NORTH, "");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    error[lost-target]: north: is no longer in any mesh, but its folder has 4 Peers
-    help: if `north` should leave the mesh, restore its entry with `state: Leaving`; to remove its folder now, run `clustermesh render --allow-empty north --allow-empty '*/north'`
+    error[lost-target]: north: is no longer in any mesh, but its folder has 4 Peers (2 other findings follow from it)
+    help: if `north` should leave the mesh, restore its entry with `state: Leaving`, and remove it when its Peers are gone; to remove all these Peers now, run `clustermesh render --allow-empty north --allow-empty '*/north'`
 
-    error[lost-source]: north: all 2 Peers would be removed from east, west
-    help: if `north` should leave the mesh, restore its entry with `state: Leaving`; to remove its folder now, run `clustermesh render --allow-empty north --allow-empty '*/north'`
+    1 error
+    nothing was written
+    ");
+}
 
-    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
-    --> snapshots/north.json
-    help: add the cluster to a mesh, or delete the file
+/// One link is one finding, at the cluster that has lost more of them, and nobody is told that a cluster leaves.
+#[test]
+fn a_removed_link_is_named_and_no_cluster_leaves() {
+    let folder = Folder::mesh();
+    let links = "  topology:\n    mode: Links\n    links:\n      - [east, west]\n      - [east, north]\n      - [west, north]\n";
+    folder.edit("mesh.yaml", "spec:\n", &format!("spec:\n{links}"));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder.edit("mesh.yaml", "      - [west, north]\n", "");
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[lost-source]: north: all 2 Peers would be removed from west (1 other finding follows from it)
+    help: to keep them, link `north` again in the `topology` of the mesh; if intended, run `clustermesh render --allow-empty north/west --allow-empty west/north`
 
-    2 errors, 1 notice
+    1 error
+    nothing was written
+    ");
+}
+
+#[test]
+fn a_cluster_that_loses_two_links_does_not_leave() {
+    let folder = Folder::mesh();
+    let links = "  topology:\n    mode: Hub\n    hubs: [east, north]\n";
+    folder.edit("mesh.yaml", "spec:\n", &format!("spec:\n{links}"));
+    folder.keep("south", &[node(4, 1)]);
+    let south = NORTH.replace("north", "south").replace("10.2.", "10.4.").replace("102", "104");
+    folder.edit("mesh.yaml", NORTH, &format!("{NORTH}{south}"));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder.edit("mesh.yaml", "hubs: [east, north]", "hubs: [east]");
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[lost-source]: north: all 2 Peers would be removed from south, west (2 other findings follow from it)
+    help: to keep them, link `north` again in the `topology` of the mesh; if intended, run `clustermesh render --allow-empty north/south --allow-empty north/west --allow-empty '*/north'`
+
+    1 error
     nothing was written
     ");
 }
@@ -208,18 +237,14 @@ fn keeps_a_target_of_which_only_the_kustomization_is_left() {
         fs::remove_file(folder.path("rendered").join(path)).unwrap();
     }
     insta::assert_snapshot!(refusal(&folder, &[]), @"
-    error[lost-target]: north: is no longer in any mesh, but its folder has 0 Peers
-    help: if `north` should leave the mesh, restore its entry with `state: Leaving`; to remove its folder now, run `clustermesh render --allow-empty north`
+    error[lost-target]: north: is no longer in any mesh, but its folder has 0 Peers (1 other finding follows from it)
+    help: if `north` should leave the mesh, restore its entry with `state: Leaving`, and remove it when its Peers are gone; to remove all these Peers now, run `clustermesh render --allow-empty north`
 
     notice[mismatched-kustomization]: east: kustomization.yaml lists missing files: prod--north.yaml
     notice[mismatched-kustomization]: west: kustomization.yaml lists missing files: prod--north.yaml
     help: `clustermesh render` rewrites or removes the file as soon as there are no errors
 
-    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
-    --> snapshots/north.json
-    help: add the cluster to a mesh, or delete the file
-
-    1 error, 3 notices
+    1 error, 2 notices
     nothing was written
     ");
 }

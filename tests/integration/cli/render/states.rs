@@ -151,11 +151,8 @@ fn a_joined_cluster_that_is_set_to_joining_loses_nothing_unasked() {
       --> mesh.yaml:11:14
        |
     11 |       state: Joining
-       |              ^^^^^^^
-       |              |
-       |              it joins only later
-       |              it joins only later
-    help: if `north` should leave the mesh, set `state: Leaving` in its entry; if only these Peers should be removed, run `clustermesh render --allow-empty '*/north' --allow-empty north/east --allow-empty north/west`
+       |              ^^^^^^^ it joins only later
+    help: to keep them, remove `state: Joining`; if `north` should leave the mesh, set `state: Leaving` in its entry; if only these Peers should be removed, run `clustermesh render --allow-empty '*/north' --allow-empty north/east --allow-empty north/west`
 
     1 error
     nothing was written

@@ -1,0 +1,132 @@
+//! Removals: why clusters lose Peers of each other although no node is the reason, and the reviewed way to remove a cluster.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::{LOST_SOURCE, LOST_TARGET, members};
+use crate::diagnostic::FindingCause;
+use crate::fleet::{Fleet, Member};
+use crate::mesh::State;
+use crate::name::ClusterName;
+use crate::rules::{Finding, bare};
+use crate::tree_diff::Loss;
+
+/// The clusters of the losses of a render.
+pub(super) struct Removals<'l> {
+    fleet: &'l Fleet<'l>,
+    /// The clusters that are in no mesh, and have a folder.
+    folders: BTreeSet<&'l str>,
+    /// The targets that lose a source, by source.
+    targets: BTreeMap<&'l str, BTreeSet<&'l str>>,
+    /// Those of them to which no mesh links the source any more.
+    unlinked: BTreeMap<&'l str, BTreeSet<&'l str>>,
+}
+
+impl<'l> Removals<'l> {
+    pub(super) fn new(losses: &'l [Loss], fleet: &'l Fleet<'l>) -> Self {
+        let mut folders = BTreeSet::new();
+        let mut targets: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for loss in losses {
+            if let Loss::Target { target, .. } = loss {
+                folders.insert(target.as_str());
+            } else if let Loss::Source { target, source, .. } = loss {
+                targets.entry(source).or_default().insert(target);
+            }
+        }
+        let unlinked = targets.iter().map(|(source, targets)| {
+            let targets = targets.iter().copied();
+            (*source, targets.filter(|it| are_unlinked(fleet, [it, source])).collect())
+        });
+        let unlinked = unlinked.collect();
+        Self { fleet, folders, targets, unlinked }
+    }
+
+    /// Returns whether only one target loses a source.
+    pub(super) fn is_of_one(&self, source: &str) -> bool {
+        self.targets.get(source).is_some_and(|it| it.len() == 1)
+    }
+
+    /// Returns the first part of a remedy: the reviewed way to remove clusters, and when a flag is right.
+    pub(super) fn intention(&self) -> String {
+        // A source that only one target loses, or to which links are missing, has lost links. The entry of an external
+        // peer has no state.
+        let may_leave = |source: &str| {
+            !self.is_of_one(source)
+                && self.unlinked.get(source).is_none_or(BTreeSet::is_empty)
+                && !ClusterName::is_external_text(source)
+        };
+        let sources = self.targets.keys().copied().filter(|it| may_leave(it));
+        let (entered, mut removed): (BTreeSet<&str>, BTreeSet<&str>) =
+            sources.partition(|it| members(self.fleet, it).next().is_some());
+        removed.extend(&self.folders);
+        let (clusters, one, many, rest) = if !removed.is_empty() {
+            (
+                removed,
+                "restore its entry with `state: Leaving`, and remove it when its Peers are gone",
+                "restore their entries with `state: Leaving`, and remove them when their Peers are gone",
+                "to remove all these Peers now",
+            )
+        } else if !entered.is_empty() {
+            (
+                entered,
+                "set `state: Leaving` in its entry",
+                "set `state: Leaving` in their entries",
+                "if only these Peers should be removed",
+            )
+        } else {
+            return "if intended".to_owned();
+        };
+        match clusters.first() {
+            Some(cluster) if clusters.len() == 1 => {
+                format!("if `{}` should leave the mesh, {one}; {rest}", bare(cluster))
+            }
+            _ => format!("if these clusters should leave the mesh, {many}; {rest}"),
+        }
+    }
+
+    /// Adds to the finding about a lost source what in the mesh is the reason, and how to keep its Peers. What happens to
+    /// both sides of a link is reported once.
+    pub(super) fn explained(&self, finding: Finding, [target, source]: [&str; 2]) -> Finding {
+        let of = |rule, name: &str| {
+            ClusterName::of_member(name).ok().map(|it| FindingCause::of(rule, &it))
+        };
+        if let Some(gone) = [source, target].into_iter().find(|it| self.folders.contains(it)) {
+            return finding.with_cause(of(&LOST_TARGET, gone));
+        }
+        if let Some(member) = joining(self.fleet, source) {
+            let place = member.entry.place.key("state");
+            return finding.at(place, "it joins only later").help("remove `state: Joining`");
+        }
+        if let Some(member) = joining(self.fleet, target) {
+            return finding.with_cause(FindingCause::of(&LOST_SOURCE, &member.entry.name));
+        }
+        let lost = |source: &str| self.unlinked.get(source);
+        if !lost(source).is_some_and(|it| it.contains(target)) {
+            return finding;
+        }
+        let rank =
+            |source: &str| (lost(source).map_or(0, BTreeSet::len), Reverse(source.to_owned()));
+        let finding =
+            finding.help(format!("link `{}` again in the `topology` of the mesh", bare(source)));
+        let is_mutual = lost(target).is_some_and(|it| it.contains(source));
+        if is_mutual && rank(source) < rank(target) {
+            return finding.with_cause(of(&LOST_SOURCE, target));
+        }
+        finding
+    }
+}
+
+fn joining<'f>(fleet: &'f Fleet, name: &str) -> Option<&'f Member<'f>> {
+    members(fleet, name).find(|it| it.entry.state == State::Joining)
+}
+
+/// Returns whether two clusters are in one mesh, and no mesh of both links them.
+fn are_unlinked(fleet: &Fleet, clusters: [&str; 2]) -> bool {
+    let [Ok(one), Ok(other)] = clusters.map(ClusterName::of_member) else {
+        return false;
+    };
+    let meshes = fleet.memberships(&one).map(|it| it.mesh);
+    let mut common = meshes.filter(|it| it.entry(&other).is_some()).peekable();
+    let are_clusters = !one.is_external() && !other.is_external();
+    are_clusters && common.peek().is_some() && !common.any(|it| it.topology.links(&one, &other))
+}
