@@ -294,9 +294,10 @@ fn of_member<'f>(
 fn divides_otherwise<'f>(member: &Member, node: &ClusterNode) -> Option<Unproved<'f>> {
     let cluster = &member.cluster;
     let reported = node.kilo.granularity.filter(|it| *it != cluster.topology.granularity)?;
-    Some(match reported == cluster.granularity {
-        true => Unproved::DeclaredGranularity,
-        false => Unproved::OtherGranularity,
+    Some(if reported == cluster.granularity {
+        Unproved::DeclaredGranularity
+    } else {
+        Unproved::OtherGranularity
     })
 }
 
