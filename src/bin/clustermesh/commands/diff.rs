@@ -200,7 +200,8 @@ impl VersionComparison {
         // The process ends after this. To free large fleets takes a twentieth of a run.
         let inputs = inputs::gather_and_keep(files, &mut snapshots)?;
         let mut inputs = ManuallyDrop::new(inputs);
-        let mut before = match against.read(files, &mut inputs, &mut snapshots) {
+        let read = against.read(files, &mut inputs, &mut snapshots, args.fail_on_weaker);
+        let mut before = match read {
             Ok(before) => before,
             Err(failure) => {
                 let note =

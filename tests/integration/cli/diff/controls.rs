@@ -416,6 +416,25 @@ fn an_unreadable_old_control_is_weaker_and_its_repair_can_land() {
     }
 }
 
+/// Without a tree in git, nothing is known of the old Peers, either.
+#[test]
+fn an_unreadable_old_control_is_weaker_without_a_tree() {
+    for text in ["apiVersion: [\n", "apiVersion: kilo-clustermesh.io/v2\nkind: Later\nspec: {}\n"] {
+        let repository = tenants();
+        let folder = &repository.folder;
+        folder.write(".gitignore", "rendered/\n");
+        fs::remove_dir_all(folder.path("rendered")).unwrap();
+        folder.write("policies/north.yaml", text);
+        repository.commit();
+        fs::remove_file(folder.path("policies/north.yaml")).unwrap();
+        render(folder);
+        let run = repository.diff(&["--fail-on-weaker"]);
+        assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+        assert_contains(&(run.stdout + &run.stderr), "policies/north.yaml:");
+        assert_eq!(repository.diff(&[]).code, 2);
+    }
+}
+
 #[test]
 fn without_a_commit_no_control_is_known() {
     let repository = tenants();

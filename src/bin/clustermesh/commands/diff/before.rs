@@ -124,12 +124,13 @@ impl<'a> Against<'a> {
         options: &FileOptions,
         inputs: &mut Inputs,
         snapshots: &mut KnownSnapshots,
+        are_controls_asked: bool,
     ) -> CommandResult<Before> {
         let name = match &self {
             Self::Revision(_) | Self::Folder(_) => format!("`{}`", self.name()),
             Self::Dumps(_) | Self::Nothing => "the rendered tree".to_owned(),
         };
-        let before = self.read_any(options, inputs, snapshots)?;
+        let before = self.read_any(options, inputs, snapshots, are_controls_asked)?;
         all_read(&before.applied, &name)?;
         Ok(before)
     }
@@ -139,13 +140,16 @@ impl<'a> Against<'a> {
         options: &FileOptions,
         inputs: &mut Inputs,
         snapshots: &mut KnownSnapshots,
+        are_controls_asked: bool,
     ) -> CommandResult<Before> {
         match self {
             Self::Nothing => Ok(Before {
                 notes: vec!["all Peers count as new (--against none)".to_owned()],
                 ..Before::of_peers(ClusterPeers::default(), KnownContents::default())
             }),
-            Self::Revision(revision) => commit::read(&revision, options, inputs, snapshots),
+            Self::Revision(revision) => {
+                commit::read(&revision, options, inputs, snapshots, are_controls_asked)
+            }
             Self::Folder(folder) => {
                 let named = Setting { value: folder, origin: SettingOrigin::Flag(AGAINST) };
                 let own = mem::replace(&mut inputs.settings.rendered, named);

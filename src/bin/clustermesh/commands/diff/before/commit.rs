@@ -23,12 +23,17 @@ const MESH: [&str; 2] =
 const RENDERED: [&str; 2] =
     [r"kilo-clustermesh\.io/", r#"kind["']?[[:space:]]*:[[:space:]]*["']?(NodeSnapshot|Peer)"#];
 
-/// Reads a commit: its mesh, its snapshots and its rendered tree.
+/// The problem of a commit of which the Peers cannot be computed.
+const UNRENDERED: &str = "cannot be rendered";
+
+/// Reads a commit: its mesh, its snapshots and its rendered tree. If its controls are asked for, and it is not known what it
+/// renders, the failure has its mistakes.
 pub(super) fn read(
     revision: &Arc<Revision>,
     options: &FileOptions,
     now: &mut Inputs,
     snapshots: &mut KnownSnapshots,
+    are_controls_asked: bool,
 ) -> CommandResult<Before> {
     let options = options.at(revision);
     let gathered = inputs::gather_and_keep(&options, snapshots);
@@ -69,7 +74,10 @@ pub(super) fn read(
                 {
                     (ClusterPeers::default(), Some(beginning))
                 }
-                None => return Err(unknown(revision, "cannot be rendered")),
+                None if are_controls_asked && problem == UnusableInputs::Errors => {
+                    return Err(mistakes(revision, &inputs));
+                }
+                None => return Err(unknown(revision, UNRENDERED)),
             }
         }
     };
@@ -102,7 +110,13 @@ fn of_mesh(
         let problem = "has no rendered tree, and the plugin of Argo CD may have rendered it";
         return Err(unknown(revision, problem));
     }
-    rendered(inputs, known)?.ok_or_else(|| unknown(revision, "cannot be rendered"))
+    rendered(inputs, known)?.ok_or_else(|| unknown(revision, UNRENDERED))
+}
+
+/// Returns the mistakes for which a commit cannot be rendered, with their places: they are what a person repairs.
+fn mistakes(revision: &Revision, inputs: &Inputs) -> CommandFailure {
+    let refused = checked_plan::plan_or_refusal(inputs).err();
+    refused.unwrap_or_else(|| unknown(revision, UNRENDERED))
 }
 
 /// Returns the error about a commit of which the Peers are not known.
