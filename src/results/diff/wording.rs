@@ -135,7 +135,15 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
             let mesh = mesh.unwrap_or_default();
             format!("cluster {cluster} was added{mesh} with `state: {state:?}`")
         }
-        Cause::ClusterLeft(cluster) => format!("{} left", member(cluster)),
+        Cause::ClusterLeft(cluster) => {
+            let entry = compared.meshes.iter().find_map(|it| it.entry(cluster));
+            let why = if entry.is_some() { "`state: Leaving`" } else { "its entry is removed" };
+            if cluster.is_external() {
+                format!("{} was removed", member(cluster))
+            } else {
+                format!("{} leaves ({why})", member(cluster))
+            }
+        }
         Cause::ClusterRenamed { from, to } => format!("cluster {from} is now called {to}"),
         Cause::MeshJoined { cluster, mesh } => format!("cluster {cluster} joined the mesh {mesh}"),
         Cause::MeshLeft { cluster, mesh } => format!("cluster {cluster} left the mesh {mesh}"),

@@ -155,7 +155,13 @@ fn a_cluster_in_another_mesh_is_a_cause() {
     );
     // All clusters left, so the name of the mesh explains nothing.
     folder.write("meshes/prod.yaml", "");
-    assert_eq!(messages(&repository), ["cluster east left", "cluster north left"]);
+    assert_eq!(
+        messages(&repository),
+        [
+            "cluster east leaves (its entry is removed)",
+            "cluster north leaves (its entry is removed)"
+        ]
+    );
 }
 
 /// The cluster never was in a mesh of the new name, and its Peers have the old one.

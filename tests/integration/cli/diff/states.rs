@@ -22,6 +22,28 @@ fn a_cluster_that_gets_another_name_and_leaves_is_one_reason() {
     assert!(!shown.contains("all paths to and from"), "{shown}");
 }
 
+/// The state is a reason also where the snapshots are deleted in the same commit.
+#[test]
+fn clusters_that_leave_without_snapshots_are_all_named() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    for cluster in ["north", "west"] {
+        let name = format!("- name: {cluster}\n");
+        folder.edit("mesh.yaml", &name, &format!("{name}      state: Leaving\n"));
+        fs::remove_file(folder.path(&format!("snapshots/{cluster}.json"))).unwrap();
+    }
+    let shown = repository.diff(&[]).stdout;
+    let (causes, _) = shown.split_once("\n\n").unwrap();
+    insta::assert_snapshot!(causes, @"
+    cluster north leaves (`state: Leaving`)
+        east +0 ~0 -2, north +0 ~0 -4, west +0 ~0 -2
+    cluster west leaves (`state: Leaving`)
+        east +0 ~0 -2, north +0 ~0 -2, west +0 ~0 -4
+    ");
+    folder.edit("mesh.yaml", &NORTH.replacen('\n', "\n      state: Leaving\n", 1), "");
+    assert_contains(&repository.diff(&[]).stdout, "cluster north leaves (its entry is removed)\n");
+}
+
 #[test]
 fn only_the_step_that_connects_and_the_one_that_separates_change_peers() {
     let folder = Folder::mesh();
