@@ -10,8 +10,9 @@ use crate::choice::choice;
 use crate::cluster_peers::Dumps;
 use crate::failure::CommandResult;
 use crate::output::{Printer, TableFormat};
+use crate::proving::WantedPeers;
 use crate::settings::FileOptions;
-use crate::{Outcome, checked_plan, cluster_peers, disk};
+use crate::{Outcome, cluster_peers, disk, input_file};
 
 /// Follow a packet between clusters, and its reply
 ///
@@ -94,13 +95,14 @@ pub(crate) fn run(args: &TraceArgs, files: &FileOptions, printer: &mut Printer) 
         return Err(anyhow!("`--batch` prints JSON; omit `--output`").into());
     }
     let (inputs, applied, outcome) = cluster_peers::gather_all(files, &args.dumps, printer)?;
-    let planned = args.dumps.are_any().then(|| checked_plan::plan(&inputs));
-    let planned = planned.transpose()?.flatten();
-    let undelivered = planned.and_then(|it| applied.undelivered(&inputs, &args.dumps, &it));
-    let mut fabric = applied.fabric(&inputs);
-    if let Some(undelivered) = &undelivered {
-        fabric = undelivered.to(fabric);
+    let wanted = WantedPeers::plan(&inputs, &args.dumps, &applied)?;
+    if wanted.outdated.is_some() {
+        let folder = input_file::name(&inputs.settings.rendered.value);
+        printer.note(&format!(
+            "the packet follows the Peers in {folder}, which `clustermesh render` would change"
+        ));
     }
+    let fabric = wanted.delivered(applied.fabric(&inputs));
     let mut tracer =
         Tracer::new(&inputs.files, &inputs.meshes, &fabric, args.class.map(Into::into));
     if args.batch {
