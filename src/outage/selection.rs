@@ -29,9 +29,18 @@ pub enum SelectionError {
         /// The name that is probably meant, or the first names.
         help: String,
     },
+    /// No cluster has this name, but a node of one has.
+    #[error("{} is a node; write `{meant}`", Quoted(.name))]
+    Node {
+        /// The text.
+        name: String,
+        /// The node with its cluster.
+        meant: String,
+    },
     /// No node has an address in the range.
     #[error(
-        "no node has an address in {0}; write `CLUSTER`, `CLUSTER/NODE`, `CLUSTER:LOCATION` or a range"
+        "no node has an endpoint or address of its own in {0}; to lose nodes by name, write `CLUSTER`, `CLUSTER/NODE` or \
+         `CLUSTER:LOCATION`"
     )]
     Range(Cidr),
 }
@@ -52,7 +61,10 @@ impl FleetPart {
         let cut = text.find(['/', ':']);
         let (cluster, rest) = cut.map_or((text, ""), |it| text.split_at(it));
         let site = fabric.site_named(cluster);
-        let site = site.ok_or_else(|| SelectionError::Cluster(cluster.to_owned()))?;
+        let site = site.ok_or_else(|| match elsewhere(text, fabric) {
+            Some(meant) => SelectionError::Node { name: text.to_owned(), meant },
+            None => SelectionError::Cluster(cluster.to_owned()),
+        })?;
         match rest.split_at_checked(1) {
             None => Ok(Self::Cluster(site)),
             Some(("/", name)) => Self::node(name, site, fabric),
@@ -64,7 +76,16 @@ impl FleetPart {
         let it = fabric.site(site);
         let names = it.reading.nodes.iter().map(|it| it.node.name.as_str());
         let node = it.node_named(name);
-        let node = node.ok_or_else(|| missing(it.cluster.as_str(), ("node", name), names));
+        let node = node.ok_or_else(|| {
+            let cluster = it.cluster.as_str();
+            let mut missing = missing(cluster, ("node", name), names);
+            if let SelectionError::Missing { help, .. } = &mut missing
+                && let Some(meant) = elsewhere(name, fabric)
+            {
+                *help = format!("did you mean `{meant}`?");
+            }
+            missing
+        });
         Ok(Self::Node(NodeRef { site, node: node? }))
     }
 
@@ -80,6 +101,15 @@ impl FleetPart {
     }
 }
 
+/// Returns the only node of this name, with its cluster.
+fn elsewhere(name: &str, fabric: &Fabric) -> Option<String> {
+    let mut found = fabric.sites.numbered().filter_map(|(site, it)| {
+        let node = it.node_named(name)?;
+        Some(fabric.name(NodeRef { site, node }))
+    });
+    found.next().filter(|_| found.next().is_none())
+}
+
 /// The number of names that are listed.
 const LISTED: usize = 8;
 
@@ -92,8 +122,9 @@ fn missing<'n>(
     let help = if let Some(meant) = nearest(name, names.clone()) {
         format!("did you mean {}?", quoted(meant))
     } else {
+        let are = if names.clone().count() <= LISTED { "are" } else { "begin with" };
         let first: Vec<String> = names.take(LISTED).map(quoted).collect();
-        format!("its {kind}s begin with {}", first.join(", "))
+        format!("its {kind}s {are} {}", first.join(", "))
     };
     SelectionError::Missing { cluster: cluster.to_owned(), kind, name: name.to_owned(), help }
 }

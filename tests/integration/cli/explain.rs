@@ -218,7 +218,10 @@ fn names_that_are_not_there_are_reported() {
     insta::assert_snapshot!(refused("west/n3"), @"error: the snapshot of west has no node `n3` (did you mean `n1`?); if the node is new, run `clustermesh snapshot west`");
     insta::assert_snapshot!(refused("wst/n1"), @"error: no rule contains `wst/n1`, and no mesh contains a cluster `wst`; did you mean `west`?");
     insta::assert_snapshot!(refused("west/\u{1b}[2J"), @r"error: the snapshot of west has no node `\u{1b}[2J`; if the node is new, run `clustermesh snapshot west`");
-    insta::assert_snapshot!(refused("west/"), @"error: `west/` has no name of a node behind the slash; the snapshot of west has `n1`, `n2`");
+    insta::assert_snapshot!(refused("west/"), @"error: `west/` names no node; write `west/NODE`; the snapshot of west has `n1`, `n2`");
+    // The name of a cluster alone means its nodes, and a name with a mistake no page about names.
+    insta::assert_snapshot!(refused("west"), @"error: `west` names no node; write `west/NODE`; the snapshot of west has `n1`, `n2`");
+    insta::assert_snapshot!(refused("missing-endpoints"), @"error: unknown rule `missing-endpoints`; did you mean `missing-endpoint`?");
     // A text with a slash is searched for in the rules if no cluster is named like its first word.
     for folder in [&folder, &Folder::empty()] {
         let run = folder.run(&["explain", "address/length"]);

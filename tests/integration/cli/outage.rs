@@ -212,7 +212,18 @@ fn later_nodes_without_an_internal_address_lose_their_address() {
 #[test]
 fn unknown_parts_are_refused() {
     let folder = Folder::rendered();
-    let parts = ["wets", "west/n11", "west/zzzzzz", "west:x", "198.51.100.0/24", "west/\u{1b}[31m"];
+    folder.keep("east", &[node(1, 1), node(1, 2), node(1, 34)]);
+    let parts = [
+        "wets",
+        "n34",
+        "west/n34",
+        "n1",
+        "west/n11",
+        "west/zzzzzz",
+        "west:x",
+        "198.51.100.0/24",
+        "west/\u{1b}[31m",
+    ];
     let refusals: Vec<String> = parts
         .iter()
         .map(|part| {
@@ -223,10 +234,13 @@ fn unknown_parts_are_refused() {
         .collect();
     insta::assert_snapshot!(refusals.concat(), @r#"
     error: no mesh contains a cluster `wets`; did you mean `west`?
+    error: `n34` is a node; write `east/n34`
+    error: cluster `west` has no node `n34`; did you mean `east/n34`?
+    error: no mesh contains a cluster `n1`; known clusters: `east`, `north`, `west`
     error: cluster `west` has no node `n11`; did you mean `n1`?
-    error: cluster `west` has no node `zzzzzz`; its nodes begin with `n1`, `n2`
-    error: cluster `west` has no location `x`; its locations begin with ``
-    error: no node has an address in 198.51.100.0/24; write `CLUSTER`, `CLUSTER/NODE`, `CLUSTER:LOCATION` or a range
-    error: cluster `west` has no node `\u{1b}[31m`; its nodes begin with `n1`, `n2`
+    error: cluster `west` has no node `zzzzzz`; its nodes are `n1`, `n2`
+    error: cluster `west` has no location `x`; its locations are ``
+    error: no node has an endpoint or address of its own in 198.51.100.0/24; to lose nodes by name, write `CLUSTER`, `CLUSTER/NODE` or `CLUSTER:LOCATION`
+    error: cluster `west` has no node `\u{1b}[31m`; its nodes are `n1`, `n2`
     "#);
 }

@@ -75,7 +75,10 @@ pub(crate) fn run(args: &ExplainArgs, files: &FileOptions, printer: &mut Printer
             match pages(name) {
                 Some(pages) if io::stdout().is_terminal() => terminal_markdown::page(&pages),
                 Some(pages) => pages,
-                None => search(name)?,
+                None => {
+                    refuse_cluster(name, files)?;
+                    search(name)?
+                }
             }
         }
     };
@@ -135,6 +138,21 @@ fn explain_node(
     Ok(Outcome::findings_if(!explained.is_routed()))
 }
 
+/// Fails if a text that no rule is called names a cluster: its nodes are meant.
+fn refuse_cluster(name: &str, files: &FileOptions) -> anyhow::Result<()> {
+    if name.parse::<ClusterName>().is_err() {
+        return Ok(());
+    }
+    let Ok(inputs) = inputs::gather(files) else {
+        return Ok(());
+    };
+    let clusters = cluster_peers::clusters(&inputs);
+    match clusters.iter().find(|it| it.as_str() == name) {
+        Some(cluster) => Err(unnamed_node(name, cluster, &inputs)),
+        None => Ok(()),
+    }
+}
+
 /// Returns whether a mesh has a cluster. Of a mesh that cannot be read, that is not known.
 fn may_be_known(cluster: &str, gathered: &CommandResult<Inputs>) -> bool {
     match gathered {
@@ -152,7 +170,7 @@ fn unnamed_node(text: &str, cluster: &ClusterName, inputs: &Inputs) -> anyhow::E
     } else {
         format!("; the snapshot of {cluster} has {}", text::listed(nodes))
     };
-    anyhow!("{} has no name of a node behind the slash{known}", Quoted(text))
+    anyhow!("{} names no node; write `{cluster}/NODE`{known}", Quoted(text))
 }
 
 fn unknown_node(cluster: &ClusterName, node: &str, memberships: &[&Member]) -> anyhow::Error {
@@ -211,18 +229,31 @@ fn search(given: &str) -> anyhow::Result<String> {
         return Err(unknown(given));
     }
     found.sort_by_key(|(rank, rule)| (*rank, rule.name()));
+    // A misspelled name is also in pages about names.
+    let is_name = given.contains('-') && !found.iter().any(|(rank, _)| *rank == 0);
+    if let Some(meant) = nearest_name(given).filter(|_| is_name) {
+        return Err(misspelled(given, meant));
+    }
     Ok(found.into_iter().map(|(_, rule)| line(rule)).collect())
 }
 
 fn unknown(name: &str) -> anyhow::Error {
-    let all = rules::all();
-    let aliases = all.iter().flat_map(|rule| rule.aliases.iter().copied());
-    let names =
-        all.iter().map(|rule| rule.name()).chain(aliases).chain(TERMS.iter().map(|term| term.name));
-    match nearest(name, names) {
-        Some(meant) => anyhow!("unknown rule `{name}`; did you mean `{meant}`?"),
+    match nearest_name(name) {
+        Some(meant) => misspelled(name, meant),
         None => anyhow!("unknown rule `{name}`; `clustermesh explain` lists all rules"),
     }
+}
+
+fn misspelled(name: &str, meant: &str) -> anyhow::Error {
+    anyhow!("unknown rule `{name}`; did you mean `{meant}`?")
+}
+
+/// Returns the name, alias or term that is probably meant.
+fn nearest_name(name: &str) -> Option<&'static str> {
+    let all = rules::all();
+    let aliases = all.iter().flat_map(|rule| rule.aliases.iter().copied());
+    let names = all.iter().map(|rule| rule.name()).chain(aliases);
+    nearest(name, names.chain(TERMS.iter().map(|term| term.name)))
 }
 
 /// Returns every rule with its level and what it finds, in a sentence.
