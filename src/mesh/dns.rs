@@ -56,7 +56,7 @@ pub(super) fn dns(
     if let Some(networks) = &declared.networks
         && !networks.has_common(address)
     {
-        findings.push(networks.not_common(address, place));
+        findings.push(networks.not_common(place));
         return None;
     }
     is_domain.then_some(Some(ClusterDns { service: address, domain }))

@@ -56,11 +56,12 @@ impl Networks {
     }
 
     /// Returns the finding about a cluster IP that is in none.
-    pub(super) fn not_common(&self, address: IpAddr, place: Place) -> Finding {
+    /// It does not name the cluster IP, so that it is one finding for all in which the range is wrong.
+    pub(super) fn not_common(&self, place: Place) -> Finding {
         let (outside_of, help) = match self {
             Self::Typed { services: Some(range), .. } => (
                 format!("`serviceCIDR` ({})", range.cidr),
-                "write the cluster IP that `kubectl get service` prints, or correct `serviceCIDR`"
+                "correct `serviceCIDR`, or write the cluster IP that `kubectl get service` prints"
                     .to_owned(),
             ),
             Self::Typed { .. } => (
@@ -72,7 +73,7 @@ impl Networks {
                 "add the Service range of the cluster to `allowedNetworks`".to_owned(),
             ),
         };
-        let message = format!("{address} is outside of {outside_of}");
+        let message = format!("the cluster IP is outside of {outside_of}");
         Finding::new(&mistake::INVALID_VALUE, message).at(place, "").help(help)
     }
 }

@@ -149,7 +149,7 @@ impl ServiceGate<'_> {
             if let Some(networks) = networks
                 && !networks.has_common(address)
             {
-                findings.push(networks.not_common(address, place.index(index)));
+                findings.push(networks.not_common(place.index(index)));
             }
             addresses.push(address);
         }

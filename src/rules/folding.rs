@@ -17,7 +17,7 @@ use super::services::UNCARRIED_SERVICE;
 use super::snapshots::STALE_NODE;
 use super::{Finding, Rule, bare, consequences, rendered};
 use crate::diagnostic::mistake::{
-    CONTRADICTING_FIELDS, DUPLICATE_SNAPSHOT, MISSING_SNAPSHOT, OVERLAPPING_RANGES,
+    CONTRADICTING_FIELDS, DUPLICATE_SNAPSHOT, INVALID_VALUE, MISSING_SNAPSHOT, OVERLAPPING_RANGES,
     UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
 };
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
@@ -29,8 +29,13 @@ use crate::text::{NAMED, count, listed};
 const APART: usize = 2;
 
 /// The rules of which findings that differ only in their places are one finding.
-static AT_ALL_PLACES: [&Rule; 4] =
-    [&UNKNOWN_CLUSTER, &UNREADABLE_MANIFEST, &CONTRADICTING_FIELDS, &EMPTY_EXPECTATION];
+static AT_ALL_PLACES: [&Rule; 5] = [
+    &UNKNOWN_CLUSTER,
+    &UNREADABLE_MANIFEST,
+    &CONTRADICTING_FIELDS,
+    &EMPTY_EXPECTATION,
+    &INVALID_VALUE,
+];
 
 /// The largest number of places of one finding.
 const AT_PLACES: usize = 8;

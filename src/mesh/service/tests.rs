@@ -65,9 +65,9 @@ fn names_clusters_and_addresses_are_checked() {
         error[duplicate-item]: a second IPv4 address
           15:72 | 10.103.0.1
           help: write one of each family
-        error[invalid-value]: 10.103.0.1 is outside of `serviceCIDR` (10.102.0.0/16)
+        error[invalid-value]: the cluster IP is outside of `serviceCIDR` (10.102.0.0/16)
           15:72 | 10.103.0.1
-          help: write the cluster IP that `kubectl get service` prints, or correct `serviceCIDR`
+          help: correct `serviceCIDR`, or write the cluster IP that `kubectl get service` prints
         ");
 }
 

@@ -122,8 +122,8 @@ fn mistakes_are_found_at_their_lines() {
         let run = folder.run(&["validate", "-o", "concise"]);
         run.stdout + &run.stderr
     };
-    insta::assert_snapshot!(of("dns: { service: 10.44.0.10 }"), @"mesh.yaml:19:23: error[invalid-value] 10.44.0.10 is outside of `serviceCIDR` (10.43.0.0/16)");
-    insta::assert_snapshot!(of("dns: { service: 10.42.0.10 }"), @"mesh.yaml:19:23: error[invalid-value] 10.42.0.10 is outside of `serviceCIDR` (10.43.0.0/16)");
+    insta::assert_snapshot!(of("dns: { service: 10.44.0.10 }"), @"mesh.yaml:19:23: error[invalid-value] the cluster IP is outside of `serviceCIDR` (10.43.0.0/16)");
+    insta::assert_snapshot!(of("dns: { service: 10.42.0.10 }"), @"mesh.yaml:19:23: error[invalid-value] the cluster IP is outside of `serviceCIDR` (10.43.0.0/16)");
     insta::assert_snapshot!(of("dns: { service: 10.43.0.0/16 }"), @"mesh.yaml:19:23: error[invalid-value] `10.43.0.0/16` is not an IP address");
     insta::assert_snapshot!(of("dns: { service: kube-dns, domain: '*.local' }"), @"
     mesh.yaml:19:41: error[invalid-value] `*.local` is not a lowercase DNS name

@@ -14,6 +14,23 @@ fn example() -> Folder {
 const ADDRESS: &str = "\"10.96.0.20\"";
 
 #[test]
+fn a_wrong_range_of_services_is_one_mistake() {
+    let folder = example();
+    folder.edit("mesh.yaml", "serviceCIDR: 10.96.0.0/12", "serviceCIDR: 10.112.0.0/12");
+    insta::assert_snapshot!(folder.run(&["validate"]).stdout, @"
+    error[invalid-value]: the cluster IP is outside of `serviceCIDR` (10.112.0.0/12)
+      --> mesh.yaml:27:20
+       |
+    27 |       clusterIPs: [10.96.0.20]
+       |                    ^^^^^^^^^^
+    ...
+    36 |       clusterIPs: [10.96.0.21]
+       |                    ----------
+    help: correct `serviceCIDR`, or write the cluster IP that `kubectl get service` prints
+    ");
+}
+
+#[test]
 fn a_target_gets_a_service_and_its_endpoint() {
     let folder = example();
     let text = folder.read("rendered-services/east/shop--west.yaml");
