@@ -35,8 +35,11 @@ pub use joining::JoinVerification;
 use matrix::Matrix;
 pub use services::ProvedService;
 
-/// The number of pairs of clusters, and of nodes that alone carry something, that are shown one by one.
+/// The number of pairs of clusters that are shown one by one.
 const SHOWN: usize = 30;
+
+/// The number of nodes of one cluster that alone carry something and are shown one by one.
+const POINTS: usize = 3;
 
 /// The classes, in the order in which they are shown.
 pub(crate) const CLASSES: [ClassPair; 8] = [
@@ -109,12 +112,19 @@ impl Verified<'_, '_> {
     fn human(&self, width: Width) -> String {
         let mut text = format!("{}\n\n{}", self.basis, self.aligned());
         let points = &self.verification.single_points;
-        for point in points.iter().take(SHOWN) {
-            let _ = writeln!(text, "{}", width.wrapped(0, &self.single_point(point)));
-        }
-        if SHOWN < points.len() {
-            let more = text::count(points.len() - SHOWN, "more node");
-            let _ = writeln!(text, "… and {more} (see `--output json`)");
+        // In a large fleet there is a line of this kind for almost every node.
+        for points in points.chunk_by(|one, next| one.at.site == next.at.site) {
+            for point in points.iter().take(POINTS) {
+                let _ = writeln!(text, "{}", width.wrapped(0, &self.single_point(point)));
+            }
+            if let Some(point) = points.get(POINTS) {
+                let more = text::count(points.len() - POINTS, "more node");
+                let cluster = self.fabric.site(point.at.site).cluster;
+                let _ = writeln!(
+                    text,
+                    "… and {more} of {cluster} that alone carry something (see `--output json`)"
+                );
+            }
         }
         let routes = self.verification.assumptions.iter();
         let routes: Vec<String> = routes.filter_map(|it| self.route(it)).collect();

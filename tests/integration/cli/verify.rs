@@ -146,6 +146,33 @@ fn names_whoever_speaks_for_a_location() {
     assert_eq!(code, 0);
 }
 
+/// In a large fleet there is such a line for most nodes, and a person reads none of them.
+#[test]
+fn nodes_that_alone_carry_something_are_folded() {
+    let folder = Folder::mesh();
+    let nodes = [1, 2, 3, 4, 5].map(|number| node(1, number));
+    folder.keep("east", &nodes);
+    let ranges: Vec<String> = (1..=5).map(|it| format!("10.9{it}.0.0/16")).collect();
+    let anchors = (1..=5).map(|it| format!("{{ ranges: [10.9{it}.0.0/16], nodes: [n{it}] }}"));
+    let anchors: Vec<String> = anchors.collect();
+    let east = format!(
+        "- name: east\n      additionalCIDRs: [{}]\n      anchors: [{}]",
+        ranges.join(", "),
+        anchors.join(", ")
+    );
+    folder.edit("mesh.yaml", "- name: east", &east);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (_, text) = verified(&folder, &[]);
+    let lines: Vec<&str> =
+        text.lines().filter(|it| it.starts_with("only ") || it.starts_with('…')).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    only east/n1 carries 10.91.0.0/16 for north, west
+    only east/n2 carries 10.92.0.0/16 for north, west
+    only east/n3 carries 10.93.0.0/16 for north, west
+    … and 2 more nodes of east that alone carry something (see `--output json`)
+    ");
+}
+
 #[test]
 fn fails_where_clusters_that_nothing_links_reach_each_other() {
     let folder = Folder::rendered();
