@@ -64,7 +64,7 @@ fn writes_what_is_not_there() {
        /.github/ @OWNERS
        /CODEOWNERS @OWNERS
     9. Enable the hooks: `pre-commit install`.
-    10. Commit everything, `rendered` included, and push.
+    10. Commit everything except dumps of nodes, `rendered` included, and push.
     11. In each cluster, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
        and apply flux/gitrepository.yaml and flux/CLUSTER.yaml.
     ");

@@ -59,7 +59,7 @@ fn a_fourth_cluster_is_added() {
     1. Check every line of south in mesh.yaml, and add the Service range if other clusters should
        reach the Services.
     2. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`. Commit
-       everything, and push. No cluster gets Peers of south yet.
+       everything except dumps of nodes, and push. No cluster gets Peers of south yet.
     3. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render` and
        `clustermesh verify` again. With this commit, all clusters get the Peers.
     ");
@@ -412,7 +412,7 @@ fn the_steps_of_all_flags_are_printed() {
        /CODEOWNERS @OWNERS
     6. Enable the hooks: `pre-commit install`.
     7. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`. Commit
-       everything, and push. No cluster gets Peers of south yet.
+       everything except dumps of nodes, and push. No cluster gets Peers of south yet.
     8. In each cluster, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
        and apply flux/gitrepository.yaml and flux/CLUSTER.yaml.
     9. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render` and

@@ -57,7 +57,7 @@ fn nodes_are_annotated_before_peers_are_applied() {
        should reach.
     2. Before Peers are applied, run `kubectl --context west annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, and then `clustermesh snapshot`.
     3. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
-    4. Commit everything, `rendered` included, and push.
+    4. Commit everything except dumps of nodes, `rendered` included, and push.
     ");
     insta::assert_snapshot!(run.stderr, @"
     wrote clustermesh.yaml
@@ -109,7 +109,7 @@ fn a_mesh_is_proposed_from_dumps() {
     1. Check every line of mesh.yaml, and add `serviceCIDR` to the clusters whose Services others
        should reach.
     2. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
-    3. Commit everything, `rendered` included, and push.
+    3. Commit everything except dumps of nodes, `rendered` included, and push.
     ");
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(folder.read("mesh.yaml"), @"
@@ -209,7 +209,7 @@ fn peers_made_by_hand_are_proposed_as_comments() {
     2. Decide on the Peers that were made by hand, which are listed at the end of mesh.yaml. Until you
        change anything, they stay as they are.
     3. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
-    4. Commit everything, `rendered` included, and push.
+    4. Commit everything except dumps of nodes, `rendered` included, and push.
     ");
     let mesh = folder.read("mesh.yaml");
     let (clusters, externals) = mesh.split_once("  # Peers that").unwrap();
