@@ -29,10 +29,11 @@ use crate::name::{ClusterName, peer_name};
 use crate::place::Place;
 use crate::plan::Plan;
 use crate::text::{count, listed};
-use crate::tree_diff::{self, Case, ChangedFile, Moved, Rekeyed, Renamed, Shrunk, TreeDiff};
+use crate::tree_diff::{self, Case, ChangedFile, Moved, Rekeyed, Renamed, TreeDiff};
 use crate::yaml;
 
 mod losses;
+mod shrunk;
 
 pub use losses::{Allowing, PlannedFleet, add_losses, rule_of};
 
@@ -177,7 +178,7 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
             _ => None,
         };
         let cause = of_target.map(|target| FindingCause::of(&CUT_OFF, target));
-        shrunk(it, fleet).with_cause(cause)
+        shrunk::finding(it, fleet, cause)
     }));
     findings.extend(changes.renamed.iter().map(|it| renamed(it, config)));
     let mut pins: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
@@ -231,36 +232,6 @@ fn carrier_left_out(change: &Case<Moved>, planned: PlannedFleet) -> Option<Findi
 /// Returns a wrong label of locations, by which other nodes of the cluster lead.
 fn wrong_label(fleet: &Fleet, source: &str) -> Option<FindingCause> {
     members(fleet, source).find_map(contradicted_label)
-}
-
-fn shrunk(case: &Case<Shrunk>, fleet: &Fleet) -> Finding {
-    let Shrunk { source, before, gone } = &case.what;
-    let message = format!(
-        "{} of {before} Peers would be removed: {} {}",
-        gone.len(),
-        listed(gone.iter().map(|it| bare(it))),
-        within(&case.targets)
-    );
-    let finding = Finding::on_named(&SHRUNK_SOURCE, source, message).at(case.place.clone(), "would be removed").help(
-        "check why these nodes are left out and whether the snapshot is correct, unless the nodes \
-         were removed",
-    );
-    match excluded(fleet, source, gone) {
-        Some(place) => finding.at(place, "left out"),
-        None => finding,
-    }
-}
-
-/// Returns where the first node is that is left out and had one of these Peers.
-fn excluded(fleet: &Fleet, source: &str, gone: &[String]) -> Option<Place> {
-    members(fleet, source).find_map(|member| {
-        let (mesh, cluster) = (&member.mesh.name, &member.entry.name);
-        let is_meant = member.membership.excluded.iter().find(|it| {
-            let name = peer_name(mesh.as_str(), cluster.as_str(), &it.node);
-            gone.contains(&name)
-        });
-        is_meant.map(|it| it.place.key("name"))
-    })
 }
 
 fn renamed(case: &Case<Renamed>, config: &Config) -> Finding {

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{LOST_SOURCE, LOST_TARGET, members};
 use crate::diagnostic::FindingCause;
 use crate::fleet::{Fleet, Member};
 use crate::mesh::State;
 use crate::name::ClusterName;
+use crate::rules::rendered::{LOST_SOURCE, LOST_TARGET, members};
 use crate::rules::{Finding, bare};
 use crate::tree_diff::Loss;
 
@@ -84,8 +84,8 @@ impl<'l> Removals<'l> {
         }
     }
 
-    /// Adds to the finding about a lost source what in the mesh is the reason, and how to keep its Peers. What happens to
-    /// both sides of a link is reported once.
+    /// Adds to the finding about a lost source what in the mesh is the reason, and how to keep its Peers. The losses on both
+    /// sides of a link are one finding.
     pub(super) fn explained(&self, finding: Finding, [target, source]: [&str; 2]) -> Finding {
         let of = |rule, name: &str| {
             ClusterName::of_member(name).ok().map(|it| FindingCause::of(rule, &it))

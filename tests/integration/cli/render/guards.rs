@@ -127,7 +127,7 @@ fn keeps_the_peers_of_a_target_that_no_mesh_names() {
     ");
 }
 
-/// One link is one finding, at the cluster that has lost more of them, and nobody is told that a cluster leaves.
+/// One link is one finding, at the cluster that has lost more of them, and no help removes a cluster.
 #[test]
 fn a_removed_link_is_named_and_no_cluster_leaves() {
     let folder = Folder::mesh();

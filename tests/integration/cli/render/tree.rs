@@ -154,6 +154,23 @@ fn a_loss_goes_by_the_limits() {
     }
 }
 
+/// The entry is the cause, so it is what a person reads first.
+#[test]
+fn peers_that_an_edited_selector_removes_stand_below_it() {
+    let folder = four();
+    let nodes = [1, 2, 3, 4].map(|number| {
+        let mut node = node(1, number);
+        node["labels"] = json!({ "pool": if number == 1 { "a" } else { "b" } });
+        node
+    });
+    folder.keep("east", &nodes);
+    let selector = "- name: east\n      nodeSelector: { matchLabels: { pool: a } }";
+    folder.edit("mesh.yaml", "- name: east", selector);
+    let run = folder.run(&["validate"]);
+    let lines: Vec<&str> = run.stdout.lines().filter(|it| it.contains("]: ")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"warning[node-not-selected]: east: 3 nodes are not selected by `nodeSelector`: `n2`, `n3`, `n4` (1 other finding follows from it: warning[shrunk-source])");
+}
+
 #[test]
 fn an_expected_loss_is_silenced_by_cluster_node_and_level() {
     let folder = four();
