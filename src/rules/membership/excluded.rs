@@ -232,8 +232,11 @@ fn wireguard_ip_help(member: &Member, node: &ExcludedNode) -> Option<String> {
     let granularity = member.cluster.granularity;
     text.is_empty().then(|| match granularity {
         Granularity::Location => {
-            let check = "check that Kilo has run for a minute and that its `--subnet` has a free address: the \
-                annotation is empty although the node leads its location";
+            let check = format!(
+                "run `clustermesh snapshot {}` again in a minute, as a node that leads its location since a moment ago gets \
+                 its address then, and check that Kilo's `--subnet` has a free address",
+                member.entry.name
+            );
             match label_correction(&member.cluster) {
                 Some(correction) => format!("{correction}; otherwise {check}"),
                 None => format!(

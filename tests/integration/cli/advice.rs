@@ -125,7 +125,7 @@ fn a_label_that_makes_too_many_locations() {
     folder.edit("mesh.yaml", NORTH, &format!("{line}{NORTH}"));
     let found = findings(&folder);
     assert!(found.iter().all(|it| it[0] == "missing-wireguard-ip"), "{found:?}");
-    insta::assert_snapshot!(found[0][2], @"remove `topologyLabel` from the entry of `east` if Kilo runs without `--topology-label`; otherwise check that Kilo has run for a minute and that its `--subnet` has a free address: the annotation is empty although the node leads its location");
+    insta::assert_snapshot!(found[0][2], @"remove `topologyLabel` from the entry of `east` if Kilo runs without `--topology-label`; otherwise run `clustermesh snapshot east` again in a minute, as a node that leads its location since a moment ago gets its address then, and check that Kilo's `--subnet` has a free address");
     folder.edit("mesh.yaml", line, "");
     assert_eq!(findings(&folder), [[""; 4]; 0]);
 }
