@@ -179,6 +179,12 @@ impl<'a> Cluster<'a> {
         self.pod_network.masquerading(self.entry.pod_source)
     }
 
+    /// Returns whether another plugin may have the routes between its nodes: most nodes show one, or a person declares how
+    /// it treats packets of pods.
+    pub fn has_other_plugin(&self) -> bool {
+        self.pod_network.has_plugin || self.entry.pod_source.is_some()
+    }
+
     /// Returns whether its agents run with another granularity than the one that is rendered.
     pub fn is_rendered_otherwise(&self) -> bool {
         self.topology.granularity != self.granularity

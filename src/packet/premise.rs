@@ -21,6 +21,8 @@ pub enum Premise {
     Distant(Distant),
     /// Kilo does not encapsulate packets within a location.
     Unencapsulated(Unencapsulated),
+    /// A network plugin has the routes between this node and its leader.
+    Plugin(NodeRef),
     /// A network plugin keeps the address of a pod, or replaces it by that of its node.
     Masqueraded(MaskedPod),
     /// A node has a route to a range in a network that no node shows.
@@ -75,7 +77,16 @@ impl Fabric<'_> {
         let back = trace.back.iter().map(|(packet, way)| (packet, way));
         let ways = [(&trace.packet, &trace.there)].into_iter().chain(back);
         let premises = ways.filter_map(|(packet, way)| self.premise_of(packet, way));
-        self.unrouted_pods(&trace.packet).map(Premise::Pods).chain(premises).min()
+        let pods = self.unrouted_pods(&trace.packet).map(Premise::Pods);
+        let plugins = self.reached_by_plugin(&trace.packet).map(Premise::Plugin);
+        pods.chain(plugins).chain(premises).min()
+    }
+
+    /// Returns those ends of a packet that their leaders reach only by routes that another plugin may have.
+    pub fn reached_by_plugin(&self, packet: &Packet) -> impl Iterator<Item = NodeRef> {
+        let to = if let Goal::Node(to) = packet.to { Some(to) } else { None };
+        let ends = [Some(packet.from), to].into_iter().flatten();
+        ends.filter(|it| self.site(it.site).is_reached_by_plugin(it.node))
     }
 
     /// Returns the clusters of a packet's ends that are pods whose nodes show that pods have other addresses.

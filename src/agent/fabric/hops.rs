@@ -1,12 +1,14 @@
 //! Hops: what keeps the leader of a location and its other nodes from reaching each other, by their addresses.
 //!
 //! The leader has one route for each other node, `{pod CIDR, via internal IP}`, and none for a node with its own internal IP.
-//! The other nodes send what leaves the location via the leader's internal IP (`Routes` in `pkg/mesh/routes.go`).
+//! The other nodes send what leaves the location via the leader's internal IP (`Routes` in `pkg/mesh/routes.go`). Beside another
+//! plugin, Kilo may run with `--local=false`, which no annotation shows: then the plugin has these routes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::Site;
+use crate::kilo::cluster::Cluster;
 use crate::kilo::id::NodeId;
 use crate::kilo::topology::KiloTopology;
 use crate::net::Cidr;
@@ -35,10 +37,22 @@ pub(super) struct Hops {
     addresses: BTreeMap<IpAddr, Vec<NodeId>>,
     /// The pod CIDRs of the nodes that share a location, if any two of them meet.
     pods: Prefixes<NodeId>,
+    /// The nodes with any of these, or with a leader that has, if another plugin may have the routes. Then the rest is empty.
+    of_plugin: BTreeSet<NodeId>,
 }
 
 impl Hops {
-    pub(super) fn find(topology: &KiloTopology) -> Self {
+    pub(super) fn find(cluster: &Cluster) -> Self {
+        let of_kilo = Self::of_kilo(&cluster.topology);
+        if !cluster.has_other_plugin() {
+            return of_kilo;
+        }
+        let of_plugin = of_kilo.nodes(&cluster.topology);
+        Self { addresses: BTreeMap::new(), pods: Prefixes::new([]), of_plugin }
+    }
+
+    /// Finds them as if Kilo had all routes.
+    fn of_kilo(topology: &KiloTopology) -> Self {
         let shared = || topology.segments.iter().filter(|it| 1 < it.members.len());
         let has_hops = shared().next().is_some();
         let mut addresses: BTreeMap<IpAddr, Vec<NodeId>> = BTreeMap::new();
@@ -54,7 +68,33 @@ impl Hops {
             .filter_map(|it| Some((topology.nodes[*it].kilo.pod_cidr?, *it)));
         let pods = Prefixes::new(pods);
         let meet = pods.ids().any(|it| 1 < pods.at(it).1.len() || pods.parent(it).is_some());
-        Self { addresses, pods: if meet { pods } else { Prefixes::new([]) } }
+        let pods = if meet { pods } else { Prefixes::new([]) };
+        Self { addresses, pods, of_plugin: BTreeSet::new() }
+    }
+
+    /// Returns the nodes of locations with several that Kilo does not reach, or only some of those with an address.
+    fn nodes(&self, topology: &KiloTopology) -> BTreeSet<NodeId> {
+        let shares = |node: NodeId| {
+            let address = topology.nodes[node].kilo.internal_address();
+            address.is_some_and(|it| self.addresses.contains_key(&it))
+        };
+        let mut nodes = BTreeSet::new();
+        for segment in topology.segments.iter().filter(|it| 1 < it.members.len()) {
+            let leader = segment.leader.node();
+            let others = segment.members.iter().filter(|it| **it != leader);
+            nodes.extend(others.filter(|it| shares(leader) || shares(**it)));
+        }
+        for (range, owners) in self.pods.iter() {
+            let around = self.pods.containing(range).map(|it| *it.1);
+            let around: BTreeSet<NodeId> = around.chain(owners.iter().copied()).collect();
+            for node in &around {
+                let is_near = |it: &&NodeId| {
+                    *it != node && topology.nodes[**it].segment == topology.nodes[*node].segment
+                };
+                nodes.extend(owners.iter().filter(is_near).flat_map(|it| [*it, *node]));
+            }
+        }
+        nodes
     }
 
     /// Returns whether no two nodes have the same addresses.
@@ -67,6 +107,16 @@ impl Site<'_> {
     /// Returns whether any packet may be lost between a leader and the other nodes of its location.
     pub(super) fn has_hop_faults(&self) -> bool {
         !self.own.hops.are_sound()
+    }
+
+    /// Returns whether a node and its leader reach each other only by routes that another plugin may have.
+    pub fn is_reached_by_plugin(&self, node: NodeId) -> bool {
+        self.own.hops.of_plugin.contains(&node)
+    }
+
+    /// Returns whether that is so for any node.
+    pub fn has_hops_of_plugin(&self) -> bool {
+        !self.own.hops.of_plugin.is_empty()
     }
 
     /// Returns why a packet from one node of a location to another one does not get there, if either is the leader.

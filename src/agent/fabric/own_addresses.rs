@@ -66,7 +66,7 @@ impl OwnAddresses {
                 cluster.nodes.map(ClusterNode::families)
             },
             outlying: OutlyingRanges::find(cluster),
-            hops: Hops::find(&cluster.topology),
+            hops: Hops::find(cluster),
             underlays: cluster.nodes.map(|it| underlays(cluster, it)),
             endpoints: endpoints(cluster),
         }

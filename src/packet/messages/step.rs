@@ -85,6 +85,7 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
         }
         Step::Arrived { at } => {
             let here = called(fabric, *at);
+            premises.extend(fabric.reached_by_plugin(packet).map(|it| of_plugin(fabric, it)));
             match packet.to {
                 Goal::Services(_) => premises.push(format!(
                     "{here} is the only entry point to the services of its cluster, and its proxy \
@@ -124,6 +125,14 @@ fn of_pods(fabric: &Fabric, packet: &Packet) -> impl Iterator<Item = String> {
             fabric.site(it).cluster
         )
     })
+}
+
+fn of_plugin(fabric: &Fabric, at: NodeRef) -> String {
+    format!(
+        "the network plugin has a route between {} and the leader of its location, as another node has the same internal IP \
+         or pod CIDR",
+        called(fabric, at)
+    )
 }
 
 fn of_source(fabric: &Fabric, MaskedPod { at, address }: MaskedPod) -> String {

@@ -42,6 +42,8 @@ pub(super) enum Party<'a> {
         is_expected: bool,
         /// Whether a Peer takes the LAN over which its leader reaches it.
         is_diverted: bool,
+        /// Whether its leader reaches it only by routes that another plugin may have.
+        is_of_plugin: bool,
     },
     /// Like no other.
     Alone {
@@ -49,6 +51,8 @@ pub(super) enum Party<'a> {
         leader: NodeId,
         /// As before.
         is_diverted: bool,
+        /// As before.
+        is_of_plugin: bool,
     },
     /// A range that a cluster has as a whole: its place among those that are asked for.
     Range(usize),
@@ -89,7 +93,8 @@ impl Reach<'_, '_> {
     /// on how a leader reaches the others of its location.
     fn may_be_of_nodes(&self, pair: SitePair) -> bool {
         let mut sites = pair.both().into_iter().map(|it| self.fabric.site(it));
-        self.fabric.has_assumed_dials() || sites.any(|it| it.has_unseen || it.has_diversions)
+        self.fabric.has_assumed_dials()
+            || sites.any(|it| it.has_unseen || it.has_diversions || it.has_hops_of_plugin())
     }
 
     /// Returns those of some pairs between which packets arrive only under a premise. Packets between
@@ -188,6 +193,7 @@ fn party<'f>(fabric: &'f Fabric, observer: SiteId, number: SiteId, node: NodeId)
     let segment = home.segment(node);
     let leader = segment.map_or(node, |it| home.leader(it).node());
     let is_diverted = home.diverted(leader, node).is_some();
+    let is_of_plugin = home.is_reached_by_plugin(node);
     let like = || {
         let own = home.node(leader);
         let [peer] = *viewer.model.peers_with(&own.kilo.key?) else {
@@ -214,9 +220,10 @@ fn party<'f>(fabric: &'f Fabric, observer: SiteId, number: SiteId, node: NodeId)
             found: endpoint.map_or(FoundPremise::Nowhere, |it| found(fabric, it, at)),
             is_expected: share.translation.keepalive.is_some(),
             is_diverted,
+            is_of_plugin,
         })
     };
-    like().unwrap_or(Party::Alone { leader, is_diverted })
+    like().unwrap_or(Party::Alone { leader, is_diverted, is_of_plugin })
 }
 
 /// Returns where a node is dialled.

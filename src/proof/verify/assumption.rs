@@ -35,6 +35,8 @@ pub(super) enum PremiseSubject {
     Range(Cidr),
     /// A LAN that a Peer takes.
     Lan(Cidr),
+    /// Routes between nodes and their leaders.
+    Plugin,
 }
 
 impl Assumption {

@@ -177,12 +177,7 @@ impl<'j> PairJudge<'j, '_, '_> {
         let [from, to] = self.pair.both();
         let other = |site| if site == from { to } else { from };
         match premised.premise {
-            Premise::Pods(site) => {
-                let blocks = if site == from { &premised.senders } else { &premised.receivers };
-                let nodes = blocks.iter().filter_map(|it| it.owner.node());
-                let nodes = nodes.map(|node| NodeRef { site, node });
-                ((site, site, PremiseSubject::Pods), nodes.collect())
-            }
+            Premise::Pods(site) => ((site, site, PremiseSubject::Pods), self.ends(site, premised)),
             Premise::Masqueraded(it) => {
                 let nodes = premised.senders.iter().filter_map(|it| it.owner.node());
                 let nodes = nodes.map(|node| NodeRef { site: from, node }).chain([it.at]);
@@ -217,7 +212,18 @@ impl<'j> PairJudge<'j, '_, '_> {
                 let alike = (leader.site, leader.site, PremiseSubject::Lan(range));
                 (alike, BTreeSet::from([node]))
             }
+            Premise::Plugin(NodeRef { site, .. }) => {
+                ((site, site, PremiseSubject::Plugin), self.ends(site, premised))
+            }
         }
+    }
+
+    /// Returns the nodes of one of the two clusters.
+    fn ends(&self, site: SiteId, premised: &Premised) -> BTreeSet<NodeRef> {
+        let is_sender = site == self.pair.from;
+        let blocks = if is_sender { &premised.senders } else { &premised.receivers };
+        let nodes = blocks.iter().filter_map(|it| it.owner.node());
+        nodes.map(|node| NodeRef { site, node }).collect()
     }
 
     /// Returns the leaders of the nodes that have some blocks.

@@ -209,6 +209,8 @@ pub enum WrittenPremise {
     Name,
     /// Kilo does not encapsulate packets to the pods of the nodes, over whose LAN a Peer has a range.
     Unencapsulated,
+    /// A network plugin has the routes between the nodes and their leaders, because other nodes have the same addresses.
+    Plugin,
 }
 
 impl WrittenPremise {
@@ -231,6 +233,7 @@ impl WrittenPremise {
                 "a name of which `endpointDomains` lists only a suffix is that of the cluster"
             }
             Self::Unencapsulated => "Kilo does not encapsulate packets to the pods of the nodes",
+            Self::Plugin => "a network plugin has the routes between the nodes and their leaders",
         }
     }
 }
@@ -350,6 +353,7 @@ impl Verified<'_, '_> {
                 },
                 Premise::Distant(_) | Premise::Route(_) => WrittenPremise::Route,
                 Premise::Unencapsulated(_) => WrittenPremise::Unencapsulated,
+                Premise::Plugin(_) => WrittenPremise::Plugin,
             },
             nodes: each(&assumption.nodes, |it| self.node(*it)),
             pairs: assumption.pairs,

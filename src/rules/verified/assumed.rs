@@ -45,6 +45,7 @@ pub(super) fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Findin
         Premise::Dial(it) => assumed.dial(fabric, it),
         Premise::Distant(it) => assumed.distant(fabric, it),
         Premise::Unencapsulated(it) => Some(assumed.unencapsulated(fabric, it)),
+        Premise::Plugin(it) => Some(assumed.plugin(fabric, it)),
         Premise::Masqueraded(it) => Some(assumed.masqueraded(fabric, it)),
         Premise::Route(_) | Premise::Pods(_) => None,
     }
@@ -225,6 +226,18 @@ impl AssumedGroup {
         let finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message)
             .at(peer.place().key("spec").key("allowedIPs"), "takes the LAN");
         finding.help(format!("remove {range} from the Peer"))
+    }
+
+    fn plugin(&self, fabric: &Fabric, at: NodeRef) -> Finding {
+        let Self { paths, nodes, .. } = self;
+        let message = format!(
+            "{paths}: Kilo has no unique route between {nodes} and the leader, because nodes have the same internal IPs or \
+             pod CIDRs, so only the network plugin may have one"
+        );
+        let finding = Finding::on_cluster(&ASSUMED_REACH, fabric.site(at.site).cluster, message);
+        finding.help(
+            "run `clustermesh validate`: `shared-internal-ip` and `overlapping-node-pod-cidr` name the nodes",
+        )
     }
 }
 

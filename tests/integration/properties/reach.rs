@@ -73,6 +73,8 @@ struct Cluster {
     is_flat: bool,
     /// The preshared key of every Peer that it gets.
     secret: Option<u8>,
+    /// Whether another plugin may have the routes within its locations.
+    is_beside_plugin: bool,
     /// The network under the tunnels that its entry names, which some of its nodes are in.
     underlay: Option<&'static str>,
     /// Services that are declared after the render, perhaps in the pod range of another cluster.
@@ -217,8 +219,9 @@ fn entry(i: usize, (cluster, addresses): (&Cluster, Addresses), services: &str) 
         format!(", underlays: [{{ name: {it}, cidrs: [192.168.0.0/27, 192.168.10.0/28] }}]")
     });
     let underlays = underlays.unwrap_or_default();
+    let plugin = if cluster.is_beside_plugin { ", podSource: Kept" } else { "" };
     format!(
-        "{{ name: c{i}, {ranges}, granularity: {granularity}, persistentKeepalive: 25{underlays} }}"
+        "{{ name: c{i}, {ranges}, granularity: {granularity}, persistentKeepalive: 25{underlays}{plugin} }}"
     )
 }
 
@@ -554,13 +557,23 @@ fn world() -> impl Strategy<Value = World> {
     let cluster = (
         granularity,
         prop::bool::weighted(0.2),
-        prop::option::weighted(0.3, 0..2u8),
+        (prop::option::weighted(0.3, 0..2u8), prop::bool::weighted(0.2)),
         prop::option::weighted(0.4, select(vec!["u", "u", "v"])),
         prop::option::weighted(0.2, (0..2usize, 0..4u8)),
         prop::collection::vec(spec(), 1..5),
     )
-        .prop_map(|((granularity, reported), is_flat, secret, underlay, services, nodes)| {
-            Cluster { granularity, reported, is_flat, secret, underlay, services, nodes }
+        .prop_map(|((granularity, reported), is_flat, own, underlay, services, nodes)| {
+            let (secret, is_beside_plugin) = own;
+            Cluster {
+                granularity,
+                reported,
+                is_flat,
+                secret,
+                is_beside_plugin,
+                underlay,
+                services,
+                nodes,
+            }
         });
     let topology = select(vec!["{ mode: FullMesh }", "{ mode: Hub, hubs: [c1] }", LINKS]);
     let faults = prop::collection::vec((any::<Index>(), any::<Index>(), fault()), 0..5);
@@ -654,6 +667,7 @@ enum Premised {
     Dialling,
     Distance,
     Encapsulation,
+    Plugin,
     Source,
     Route,
 }
@@ -665,6 +679,7 @@ impl From<Premise> for Premised {
             Premise::Dial(_) => Self::Dialling,
             Premise::Distant(_) => Self::Distance,
             Premise::Unencapsulated(_) => Self::Encapsulation,
+            Premise::Plugin(_) => Self::Plugin,
             Premise::Masqueraded(_) => Self::Source,
             Premise::Route(_) => Self::Route,
         }
@@ -837,6 +852,7 @@ fn cluster(nodes: Vec<Spec>) -> Cluster {
         reported: None,
         is_flat: false,
         secret: None,
+        is_beside_plugin: false,
         underlay: None,
         services: None,
         nodes,

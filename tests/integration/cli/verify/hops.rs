@@ -60,6 +60,62 @@ fn a_trace_to_a_node_names_another_one_with_its_address() {
     assert!(!run.stdout.contains("TO names"), "{}", run.stdout);
 }
 
+/// Beside another plugin, Kilo may run with `--local=false`: the plugin then has the routes, and no annotation shows it.
+#[test]
+fn the_routes_of_a_network_plugin_are_assumed() {
+    for (case, nodes) in [
+        ("same-internal-ip-virtualbox", "east/n2, east/n3"),
+        ("same-pod-cidr-in-location", "east/n2, east/n3"),
+    ] {
+        for source in ["Kept", "Masqueraded"] {
+            let folder = Folder::case(case);
+            folder.edit(
+                "mesh.yaml",
+                "\"name\": \"east\",",
+                &format!("\"name\": \"east\", podSource: {source},"),
+            );
+            assert_eq!(working(&folder), (0, json!(2)), "{case}");
+            let verified = folder.run(&["verify"]).stdout;
+            assert_contains(
+                &verified,
+                "2 of 6 declared paths work in both directions, and 4 are assumed to work.",
+            );
+            assert_contains(
+                &verified,
+                &format!(
+                    "notice[assumed-reach]: east: 4 declared paths are assumed to work (east → west, west → east): Kilo has \
+                     no unique route between {nodes} and the leader, because nodes have the same internal IPs or pod CIDRs, \
+                     so only the network plugin may have one\n"
+                ),
+            );
+            assert_contains(
+                &folder.run(&["trace", "west/n1", "east/n3"]).stdout,
+                "the network plugin has a route between east/n3 and the leader of its location",
+            );
+        }
+    }
+    // Most nodes show a plugin.
+    let folder = Folder::case("same-internal-ip-virtualbox");
+    for name in ["n1", "n2"] {
+        let name = format!("\"name\": \"{name}\",");
+        folder.edit(
+            "snapshots/east.json",
+            &name,
+            &format!("{name} \"plugin\": {{ \"name\": \"Cilium\" }},"),
+        );
+    }
+    assert_eq!(working(&folder), (0, json!(2)));
+    assert_contains(&folder.run(&["verify"]).stdout, "and 4 are assumed to work.");
+    // Of two nodes, one claims the pod CIDR of the other, which is the leader.
+    let folder = Folder::case("same-pod-cidr-in-location");
+    folder.edit("mesh.yaml", "\"name\": \"east\",", "\"name\": \"east\", podSource: Kept,");
+    let mut east: Value = serde_json::from_str(&folder.read("snapshots/east.json")).unwrap();
+    east["nodes"].as_array_mut().unwrap().truncate(2);
+    east["nodes"][1]["podCIDRs"] = json!(["10.41.1.0/24"]);
+    folder.write("snapshots/east.json", east.to_string());
+    assert_eq!(working(&folder), (0, json!(0)));
+}
+
 /// In a cluster of one location, the only other node claims the address of the leader.
 #[test]
 fn the_claim_of_one_node_of_two_fails_no_proof() {

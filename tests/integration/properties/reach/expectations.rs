@@ -332,6 +332,7 @@ fn two_clusters(addresses: Addresses, clusters: [(&'static str, bool, Vec<Spec>)
         reported: None,
         is_flat,
         secret: None,
+        is_beside_plugin: false,
         underlay: None,
         services: None,
         nodes,
