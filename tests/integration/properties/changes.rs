@@ -46,9 +46,10 @@ fn holds_for<S: Strategy>(
         failure_persistence: None,
         ..ProptestConfig::default()
     };
-    // One runner for all rounds: with a fixed seed, each new one would draw the same values again.
-    let mut runner = TestRunner::new(config);
+    // Each round draws its own values, and the same ones for the same seed. A runner itself runs no second round.
+    let mut rounds = TestRunner::new(config.clone());
     for _ in 0..20 {
+        let mut runner = TestRunner::new_with_rng(config.clone(), rounds.new_rng());
         runner.run(values, &rule).unwrap();
         if is_enough() {
             return;

@@ -298,9 +298,10 @@ fn try_worlds(worlds: impl Strategy<Value = World>, is_tidy: bool) {
     };
     COUNTS.set([0; 3]);
     // Some worlds hardly have paths that an outage can end, so more are tried until enough were.
-    // One runner for all rounds: with a fixed seed, each new one would draw the same worlds again.
-    let mut runner = TestRunner::new(config);
+    // Each round draws its own worlds, and the same ones for the same seed. A runner itself runs no second round.
+    let mut rounds = TestRunner::new(config.clone());
     for _ in 0..5 {
+        let mut runner = TestRunner::new_with_rng(config.clone(), rounds.new_rng());
         let result = runner.run(&worlds, |it| outages_agree(&it, is_tidy));
         result.unwrap_or_else(|it| panic!("{it}"));
         if COUNTS.get()[1] >= u64::from(cases(60)) {

@@ -393,9 +393,10 @@ fn holds<S: Strategy>(values: &S, is_enough: usize, rule: impl Fn(S::Value) -> O
         ..ProptestConfig::default()
     };
     let counted = Cell::new(0);
-    // One runner for all rounds: with a fixed seed, each new one would draw the same values again.
-    let mut runner = TestRunner::new(config);
+    // Each round draws its own values, and the same ones for the same seed. A runner itself runs no second round.
+    let mut rounds = TestRunner::new(config.clone());
     for _ in 0..8 {
+        let mut runner = TestRunner::new_with_rng(config.clone(), rounds.new_rng());
         let run = runner.run(values, |value| {
             let matters = rule(value) == Some(true);
             counted.set(counted.get() + usize::from(matters));
