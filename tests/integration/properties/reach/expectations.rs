@@ -6,7 +6,7 @@ use super::*;
 use clustermesh::agent::fabric::AwakeClusters;
 use clustermesh::document::Source;
 use clustermesh::expectations::{self, Expectation, Expected, Selection};
-use clustermesh::mesh::{Group, KnownGroups};
+use clustermesh::mesh::{Group, KnownGroups, PodSource};
 use clustermesh::net::{Cidr, family};
 use clustermesh::packet::Ending;
 use clustermesh::packet::trace::Trace;
@@ -207,8 +207,10 @@ fn followed_all(fabric: &Fabric, expectation: &Expectation) -> (u64, u64) {
                     };
                     let mut traces =
                         packets.map(|(source, destination)| exchange(source, destination));
-                    // A network plugin may replace the address of a pod by one of its node.
-                    let is_pod = matches!(sender.owner, Owner::Pods(_));
+                    // A network plugin may replace the address of a pod by one of its node, unless people declare that it
+                    // does not.
+                    let is_pod = matches!(sender.owner, Owner::Pods(_))
+                        && home.entry.pod_source != Some(PodSource::Kept);
                     let may_be_masked = is_pod && expectation.expected == Expected::Deny;
                     let masks = home.masks(node, sender.span.family).filter(|_| may_be_masked);
                     let masked = masks.flat_map(|source| {
