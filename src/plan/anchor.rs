@@ -240,6 +240,7 @@ impl<'a> AnchorShare<'a> {
                 wanted: 1 << anchor.spread,
                 got: 1 << spread,
                 is_narrow: range.host_bits() < by_nodes,
+                carriers,
                 unready: contenders.unable(),
                 place: anchor.place.clone(),
             }));

@@ -48,18 +48,23 @@ pub(super) fn problem(
     contender: Option<Contender>,
 ) -> Option<AnchorProblem> {
     let mut candidates = source.membership.candidates.iter();
+    let mut excluded = source.membership.excluded.iter();
+    let node = source.node(&named.name);
     Some(match contender {
         Some(contender) if contender.is_able => return None,
         Some(Contender { is_dialled: true, unready: Some(why), .. }) => {
             AnchorProblem::NotReady(why)
         }
-        None if source.node(&named.name).is_none() => AnchorProblem::NoNode,
-        None if is_stale(source, &named.name) => AnchorProblem::NotReady(Unready::Stale),
-        None if candidates.any(|it| it.leader.as_str() == named.name) => AnchorProblem::LeftOut,
+        None if node.is_none() => AnchorProblem::NoNode,
+        None if node.is_some_and(|it| !source.entry.selector.matches(&it.labels)) => {
+            AnchorProblem::NotSelected
+        }
+        None if node.is_some_and(|it| it.stale) => AnchorProblem::NotReady(Unready::Stale),
+        None if candidates.any(|it| it.leader.as_str() == named.name)
+            || excluded.any(|it| it.node == named.name) =>
+        {
+            AnchorProblem::LeftOut
+        }
         Some(_) | None => AnchorProblem::NoSegment,
     })
-}
-
-fn is_stale(source: &Member, node: &str) -> bool {
-    source.node(node).is_some_and(|it| it.stale)
 }

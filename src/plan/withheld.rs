@@ -197,6 +197,8 @@ pub struct UnknownAnchor {
 pub enum AnchorProblem {
     /// The snapshot does not have the node.
     NoNode,
+    /// The `nodeSelector` of its cluster does not select it.
+    NotSelected,
     /// It leads no segment with an endpoint.
     NoSegment,
     /// The target does not get its Peer.
@@ -236,6 +238,8 @@ pub struct FewerAnchors {
     pub got: usize,
     /// Whether the range is too narrow for more anchors; otherwise there are no more nodes.
     pub is_narrow: bool,
+    /// The number of nodes that can carry a part.
+    pub carriers: usize,
     /// The number of segments with an endpoint that Kilo does not count.
     pub unready: usize,
     /// The anchor.

@@ -34,6 +34,10 @@ pub(super) fn unknown(source: &ClusterName, unknown: &UnknownAnchor) -> Finding 
             format!("{node} is in no segment with an endpoint"),
             "write a node of a segment whose leader has an endpoint".to_owned(),
         ),
+        AnchorProblem::NotSelected => (
+            format!("`nodeSelector` does not select {node}"),
+            "write a node that `nodeSelector` selects".to_owned(),
+        ),
         AnchorProblem::NoNode => (
             format!("the snapshot has no node {node}"),
             "correct the name; if the node is gone, write another node of its location in its place".to_owned(),
@@ -88,25 +92,19 @@ fn revive(source: &ClusterName) -> String {
 }
 
 pub(super) fn fewer(source: &ClusterName, fewer: &FewerAnchors) -> Finding {
-    let FewerAnchors { range, wanted, got, .. } = fewer;
+    let FewerAnchors { range, wanted, got, carriers, .. } = fewer;
+    let can = format!("only {} of {source} can carry it", count(*carriers, "node"));
     let (why, help) = if fewer.is_narrow {
-        (
-            format!("{range} cannot be split further"),
-            "lower `count`, or give the range its own anchor",
-        )
+        (format!("{range} cannot be split further"), ", or give the range its own anchor")
     } else if 0 < fewer.unready {
-        (
-            format!("{} not ready", are(fewer.unready)),
-            "start these nodes and their Kilo agents, or lower `count`",
-        )
+        let why = format!("{can}, and {} not ready", are(fewer.unready));
+        (why, ", or start the nodes that are not ready and their Kilo agents")
     } else {
-        (
-            "no other segment has an endpoint".to_owned(),
-            "lower `count`, or give more nodes an endpoint",
-        )
+        (can, "")
     };
-    let message = format!("{range} is spread over {got} of {wanted} anchors: {why}");
-    Finding::on_cluster(&FEWER_ANCHORS, source, message).at(fewer.place.clone(), "").help(help)
+    let help = format!("write `count: {got}`{help}");
+    let message = format!("{range} is spread over {got} instead of {wanted} nodes: {why}");
+    Finding::on_cluster(&FEWER_ANCHORS, source, message).at(fewer.place.key("count"), "").help(help)
 }
 
 fn are(segments: usize) -> String {
