@@ -62,11 +62,12 @@ pub use refused_link::{
 pub use secret_key_ref::SecretKeyRef;
 pub use service::MirroredService;
 pub use state::{Link, State};
+pub use topology::separating;
 pub use underlay::Underlay;
 
 use defaults::Inherited;
 use dns::DEFAULT_DOMAIN;
-pub(crate) use group::{WrittenGroups, groups, members, unknown_cluster};
+pub(crate) use group::{WrittenGroups, groups, members, or_group, unknown_cluster};
 pub(crate) use mistakes::member_name;
 pub(crate) use raw::RawSelector as WrittenSelector;
 pub(crate) use selector::selector;

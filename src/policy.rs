@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, Severity, few, mistake};
 use crate::document::{Form, SingleDocument, Source};
-use crate::mesh::{self, Mesh, Range, RefusedLinks, unknown_cluster};
+use crate::mesh::{self, Mesh, Range, RefusedLinks, or_group, unknown_cluster};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::{self, ExampleFile, pattern};
@@ -151,7 +151,9 @@ pub fn apply(policies: &[Policy], meshes: &mut [Mesh], is_whole: bool) -> Vec<Fi
     let entries = meshes.iter().flat_map(Mesh::all_entries);
     let known: BTreeSet<ClusterName> = entries.map(|it| it.name.clone()).collect();
     let named = policies.values().filter(|_| is_whole);
-    let mut findings: Vec<Finding> = named.flat_map(|it| it.unknown(&known)).collect();
+    let groups = || meshes.iter().flat_map(|it| &it.groups);
+    let unknown = named.flat_map(|it| it.unknown(&known));
+    let mut findings: Vec<Finding> = unknown.map(|it| or_group(it, groups(), false)).collect();
     for mesh in meshes {
         let one_sided = refuse(mesh, &policies);
         findings.extend(one_sided);

@@ -98,6 +98,13 @@ impl Mistakes {
         self.more.is_empty()
     }
 
+    /// Replaces those of a rule that are listed.
+    pub(crate) fn explain(&mut self, rule: &'static Rule, explain: impl Fn(Finding) -> Finding) {
+        for finding in self.listed.iter_mut().filter(|it| it.rule == rule) {
+            *finding = explain(finding.clone());
+        }
+    }
+
     /// Retains only some of those that are listed.
     pub(crate) fn retain(&mut self, is_kept: impl FnMut(&Finding) -> bool) {
         self.listed.retain(is_kept);

@@ -11,6 +11,7 @@ use crate::place::{Place, Pointer};
 use super::anchored_ranges;
 use super::defaults::MeshDefaults;
 use super::entry::{self, Draft};
+use super::group::or_group;
 use super::mistakes::name_or_finding;
 use super::raw::{RawExternalPeer, RawMesh};
 use super::{
@@ -67,15 +68,13 @@ pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Mistakes)
     let externals_place = spec_place.key("externalPeers");
     let services = resource.spec.services.unwrap_or_default();
     let services_place = spec_place.key("services");
+    let externals = external::externals(externals, &drafts, &externals_place, findings);
+    let services =
+        service::services(&services, &drafts, topology.as_ref(), &services_place, findings);
+    findings.explain(&mistake::UNKNOWN_CLUSTER, |it| or_group(it, &groups, false));
     Outline {
-        externals: external::externals(externals, &drafts, &externals_place, findings),
-        services: service::services(
-            &services,
-            &drafts,
-            topology.as_ref(),
-            &services_place,
-            findings,
-        ),
+        externals,
+        services,
         named: drafts.iter().map(|draft| draft.text.clone()).collect(),
         name,
         namespace: resource.metadata.namespace,

@@ -9,7 +9,7 @@ use crate::document::nearest;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::pattern;
-use crate::text::listed;
+use crate::text::{list, listed};
 
 use super::invalid_name;
 use super::mistakes::{REMOVE_ONE, member_name};
@@ -103,6 +103,29 @@ pub(crate) fn unknown_cluster<'a>(
             listed(known.into_iter().map(Quoted))
         )),
     }
+}
+
+/// Returns a finding about a cluster that is not known, or that its name is that of one of these groups. Without a field for
+/// groups, people write the members.
+pub(crate) fn or_group<'g>(
+    finding: Finding,
+    groups: impl IntoIterator<Item = &'g Group>,
+    has_field: bool,
+) -> Finding {
+    let name = finding.named.as_deref();
+    let Some(group) = groups.into_iter().find(|it| Some(&*it.name) == name) else {
+        return finding;
+    };
+    let quoted = Quoted(&group.name);
+    let help = if has_field {
+        format!("write `group: {}` instead", group.name)
+    } else {
+        format!("write its clusters: {}", list(group.clusters.iter().map(|it| format!("`{it}`"))))
+    };
+    let message = format!("{quoted} is a group, not a cluster").into();
+    Finding { message, replacement: None, alike: None, ..finding }
+        .at(group.place.clone(), "the group")
+        .help(help)
 }
 
 impl<'g> KnownGroups<'g> {

@@ -6,11 +6,11 @@ use crate::diagnostic::{Finding, Mistakes, Rule, mistake};
 use crate::name::ClusterName;
 use crate::place::Place;
 
-use super::Topology;
 use super::entry::Draft;
 use super::group::unknown_cluster;
 use super::mistakes::REMOVE_ONE;
 use super::raw::{self, Mode};
+use super::{Mesh, Topology};
 
 impl Topology {
     /// Returns whether two different clusters see each other, if both have joined.
@@ -34,6 +34,31 @@ impl Topology {
     pub fn is_hub(&self, cluster: &ClusterName) -> bool {
         matches!(self, Self::Hub(hubs) if hubs.contains(cluster))
     }
+}
+
+impl Mesh {
+    /// Returns the field that decides which of its clusters are linked, with its place.
+    pub fn linking_field(&self) -> (&'static str, Place) {
+        let topology = self.place.key("spec").key("topology");
+        match self.topology {
+            Topology::FullMesh => ("topology", topology),
+            Topology::Hub(_) => ("hubs", topology.key("hubs")),
+            Topology::Links(_) => ("links", topology.key("links")),
+        }
+    }
+}
+
+/// Returns the first mesh that has two clusters, if the topology of none links them.
+pub fn separating<'m>(
+    meshes: impl IntoIterator<Item = &'m Mesh>,
+    one: &ClusterName,
+    other: &ClusterName,
+) -> Option<&'m Mesh> {
+    let has = |mesh: &Mesh, name: &ClusterName| mesh.entries.iter().any(|it| it.name == *name);
+    let mut with_both = meshes.into_iter().filter(|it| has(it, one) && has(it, other));
+    let links = |it: &Mesh| it.topology.links(one, other);
+    let first = with_both.next().filter(|it| !links(it))?;
+    (!with_both.any(links)).then_some(first)
 }
 
 /// Returns the topology, unless something is wrong with it; either way `findings` gets all of its mistakes.

@@ -9,7 +9,7 @@ use crate::agent::fabric::{Fabric, NodeRef, Owner, Site, SiteId};
 use crate::agent::model::{AgentStopper, Tunnel, TunnelClaim};
 use crate::agent::peers::{ClusterPeer, PeerId};
 use crate::diagnostic::{Finding, Quoted, Severity, escaped};
-use crate::mesh::{Mesh, acceptance, are_linked, refusals, unjoined};
+use crate::mesh::{Mesh, Topology, acceptance, are_linked, refusals, separating, unjoined};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
@@ -93,7 +93,7 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
         if !refusals.is_empty() {
             return Some(acceptance(&refusals));
         }
-        return linking(one.cluster, other.cluster);
+        return linking(meshes, one.cluster, other.cluster);
     }
     let packet = &trace.packet;
     let ends = [(one, packet.destination, other), (other, packet.source, one)];
@@ -126,14 +126,17 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
 }
 
 /// Returns what links two of them. No mesh joins two external peers.
-fn linking(one: &ClusterName, other: &ClusterName) -> Option<String> {
+fn linking(meshes: &[Mesh], one: &ClusterName, other: &ClusterName) -> Option<String> {
+    let separating = separating(meshes, one, other);
     match (one.external(), other.external()) {
         (Some(_), Some(_)) => None,
         (Some(peer), None) => Some(format!("add `{other}` to the `clusters` of `{peer}`")),
         (None, Some(peer)) => Some(format!("add `{one}` to the `clusters` of `{peer}`")),
-        (None, None) => Some(format!(
-            "link `{one}` and `{other}` in the `topology` of a mesh, or add a mesh with both"
-        )),
+        (None, None) => Some(match separating.map(|it| &it.topology) {
+            Some(Topology::Hub(_)) => format!("add `{one}` or `{other}` to `hubs` of the mesh"),
+            Some(_) => format!("add `[{one}, {other}]` to `links` of the mesh"),
+            None => format!("add a mesh with `{one}` and `{other}`"),
+        }),
     }
 }
 

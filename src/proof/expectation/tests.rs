@@ -69,16 +69,17 @@ fn what_links_promise_can_be_expected() {
 - { name: apart, from: { cluster: east }, to: { cluster: north }, expect: Deny }
 - { name: anyone, from: { nodeSelector: {} }, to: { addresses: [10.3.1.5] }, expect: Reach }
 "), @"
-pods holds: 0 of 4 pairs break it
-services holds: 0 of 2 pairs break it
-nodes holds: 0 of 4 pairs break it
-a service holds: 0 of 2 pairs break it
-apart holds: 0 of 4 pairs break it
-anyone fails: 2 of 4 pairs break it
-  expectation `anyone`: expected Reach, but 10.1.1.0 (a pod on east/n1) does not reach 10.3.1.5 (a pod on north/o1) (2 of 4 pairs): no Peer of east contains 10.3.1.5
-    expectations.yaml#/spec/5/expect expected to reach
-    help: link `east` and `north` in the `topology` of a mesh, or add a mesh with both
-");
+    pods holds: 0 of 4 pairs break it
+    services holds: 0 of 2 pairs break it
+    nodes holds: 0 of 4 pairs break it
+    a service holds: 0 of 2 pairs break it
+    apart holds: 0 of 4 pairs break it
+    anyone fails: 2 of 4 pairs break it
+      expectation `anyone`: expected Reach, but 10.1.1.0 (a pod on east/n1) does not reach 10.3.1.5 (a pod on north/o1) (2 of 4 pairs): no Peer of east contains 10.3.1.5
+        expectations.yaml#/spec/5/expect expected to reach
+        mesh.yaml#/spec/topology/links does not link the two clusters
+        help: add `[east, north]` to `links` of the mesh
+    ");
 }
 
 #[test]

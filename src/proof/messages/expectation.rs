@@ -6,7 +6,7 @@ use crate::agent::fabric::{Fabric, NodeRef};
 use crate::diagnostic::{Finding, Mistakes, Quoted, Severity, escaped};
 use crate::document::nearest;
 use crate::expectations::{Expectation, Expected, SelectedClusters, Selection};
-use crate::mesh::Mesh;
+use crate::mesh::{Mesh, or_group, separating};
 use crate::name::ClusterName;
 use crate::net::prefixes::Span;
 use crate::packet::Step;
@@ -35,6 +35,10 @@ pub fn findings(fabric: &Fabric, meshes: &[Mesh], check: &Check) -> Vec<Finding>
         let finding = self::failure(fabric, check, it, check.broken);
         let is_asked = check.expectation.expected == Expected::Reach;
         let advice = is_asked.then(|| unprovided(fabric, meshes, it)).flatten();
+        let ends = [it.packet.from.site, it.packet.to.site()].map(|it| fabric.site(it).cluster);
+        let separating = separating(meshes, ends[0], ends[1]).filter(|_| is_asked);
+        let finding =
+            finding.at(separating.map(|it| it.linking_field().1), "does not link the two clusters");
         Finding { help: advice.or(finding.help), ..finding }
     });
     let excused = excused(fabric, check);
@@ -208,7 +212,9 @@ fn empty(
                 let problem = format!("{} was not checked: {why}", Quoted(wanted.as_str()));
                 return not_selected(&name, problem, (wanted.as_str(), place));
             }
-            no_cluster(&name, (wanted.as_str(), place), known.by_ref().map(ClusterName::as_str))
+            let known = known.by_ref().map(ClusterName::as_str);
+            let finding = no_cluster(&name, (wanted.as_str(), place), known);
+            or_group(finding, meshes.iter().flat_map(|it| &it.groups), true)
         }
         MatchesNothing::Addresses { side, index } => {
             no_address(fabric, &name, (side, side.selection(expectation)), index)
@@ -238,14 +244,18 @@ fn empty(
 }
 
 /// Finds clusters of expectations that are in no mesh.
-pub fn find_unknown(expectations: &[Expectation], known: &BTreeSet<&str>, found: &mut Mistakes) {
+pub fn find_unknown(expectations: &[Expectation], meshes: &[Mesh], found: &mut Mistakes) {
+    let entries = meshes.iter().flat_map(Mesh::all_entries);
+    let known: BTreeSet<&str> = entries.map(|it| it.name.as_str()).collect();
     for expectation in expectations {
         let sides = [&expectation.from, &expectation.to].map(|it| it.clusters.as_ref());
         let named = sides.into_iter().flatten().filter(|it| it.group.is_none());
         let members = named.flat_map(|it| &it.members);
         for (wanted, place) in members.filter(|it| !known.contains(it.0.as_str())) {
             found.push_with(&rule::EMPTY_EXPECTATION, || {
-                no_cluster(&name(expectation), (wanted.as_str(), place), known.iter().copied())
+                let (name, wanted) = (name(expectation), (wanted.as_str(), place));
+                let finding = no_cluster(&name, wanted, known.iter().copied());
+                or_group(finding, meshes.iter().flat_map(|it| &it.groups), true)
             });
         }
     }

@@ -10,7 +10,7 @@ use super::link_terms::LinkTerms;
 use super::links::Asked;
 use super::{Assumption, Failure, Leak, ProofPart, Tallies, Tally, undeclared};
 use crate::agent::fabric::{DialPremise, NodeRef, SiteId, SitePair};
-use crate::mesh::{AddressClass, Link, refusals};
+use crate::mesh::{AddressClass, Link, refusals, separating};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::packet::premise::{Distant, Premise, Unencapsulated, UnshownRoute};
@@ -135,10 +135,12 @@ impl<'j> PairJudge<'j, '_, '_> {
         (!is_linked).then(|| {
             let [one, other] = self.pair.both();
             let cluster = |it: SiteId| self.reach.fabric.site(it).cluster;
+            let (meshes, one, other) = (self.asked.meshes, cluster(one), cluster(other));
             Leak {
                 trace: arrived.clone(),
                 range: None,
-                refusals: refusals(self.asked.meshes, cluster(one), cluster(other)),
+                refusals: refusals(meshes, one, other),
+                topology: separating(meshes, one, other).map(|it| it.linking_field().1),
             }
         })
     }

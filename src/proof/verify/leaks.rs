@@ -15,6 +15,7 @@ use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::packet::trace::Trace;
 use crate::packet::{Goal, Packet, Session};
+use crate::place::Place;
 use crate::proof::bounded_list::APART;
 
 /// Something that reaches what no link promises.
@@ -26,6 +27,8 @@ pub struct Leak {
     pub range: Option<LeakedRange>,
     /// The ends whose policies refuse the link between the clusters.
     pub refusals: Refusals,
+    /// The field of a mesh by which it does not link the clusters that it has.
+    pub topology: Option<Place>,
 }
 
 /// A range of a Peer that the cluster behind it does not declare.
@@ -138,6 +141,7 @@ pub(super) fn undeclared(
                     trace,
                     range: Some(LeakedRange { site: number, claim, range, others: 0 }),
                     refusals: Refusals::new(),
+                    topology: None,
                 }),
             }
         }

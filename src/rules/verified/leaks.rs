@@ -80,6 +80,7 @@ fn unlinked(fabric: &Fabric, leak: &Leak) -> Finding {
     let place = steps.find_map(|step| Some(messages::selected(step)?.place));
     let finding = Finding::on_cluster(&UNPROMISED_REACH, from, message);
     let finding = finding.at(place, "through this range");
+    let finding = finding.at(leak.topology.clone(), "does not link the two clusters");
     let help = match refused {
         Some(_) => format!(
             "run `clustermesh render` and apply what it writes, or {}",

@@ -1,12 +1,10 @@
 //! `clustermesh validate`
 
-use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
 
 use anyhow::anyhow;
 use clustermesh::diagnostic::Mistakes;
 use clustermesh::expectations::Expectations;
-use clustermesh::mesh::Mesh;
 use clustermesh::proof::messages::expectation;
 use clustermesh::results::findings::Report;
 use clustermesh::rules::gitops::Fate;
@@ -89,11 +87,11 @@ pub(crate) fn run(
     match expectations::read(&mut inputs, None) {
         Ok((expectations, mistakes)) => {
             inputs.findings.extend(mistakes);
-            let entries = inputs.meshes.iter().flat_map(Mesh::all_entries);
-            let known: BTreeSet<&str> = entries.map(|it| it.name.as_str()).collect();
-            if inputs.is_whole && !known.is_empty() {
+            let has_clusters = inputs.meshes.iter().any(|it| it.all_entries().next().is_some());
+            if inputs.is_whole && has_clusters {
                 let mut unknown = Mistakes::default();
-                expectation::find_unknown(&expectations.expectations, &known, &mut unknown);
+                let (expected, meshes) = (&expectations.expectations, &inputs.meshes);
+                expectation::find_unknown(expected, meshes, &mut unknown);
                 inputs.findings.extend(unknown.into_findings());
                 let empty = empty_expectations(&inputs, &expectations);
                 inputs.findings.extend(empty);
