@@ -135,7 +135,7 @@ fn without_fixed_address(learned: &[LearnedEndpoints]) -> String {
     if learned.iter().any(|it| !it.small_targets.is_empty()) {
         let clusters = learned.iter().map(|it| it.cluster);
         return format!(
-            "run `clustermesh diff` before each change: it says when to change one cluster after another, and {} last",
+            "run `clustermesh diff` before each change, which shows when to change one cluster after another, and {} last",
             listed(clusters)
         );
     }

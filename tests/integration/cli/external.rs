@@ -597,7 +597,7 @@ fn one_that_is_removed_is_destructive() {
     assert_contains(&refused.stderr, "`clustermesh render --allow-empty '*/external.laptop'`");
     let changed = diffed("mesh.yaml", laptop, "");
     insta::assert_snapshot!(changed, @"
-    external peer laptop left
+    external peer laptop was removed
         east +0 ~0 -1, external.laptop +0 ~0 -6, west +0 ~0 -1
 
     TARGET           GRADE        BEFORE  ADDED  CHANGED  REMOVED  NOW

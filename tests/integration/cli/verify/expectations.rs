@@ -370,7 +370,7 @@ fn an_expected_path_between_clusters_without_a_link_needs_one() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let run = folder.run(&["verify"]);
     assert_eq!(run.code, 1);
-    assert_contains(&run.stdout, "help: link `west` and `north` in the `topology` of a mesh");
+    assert_contains(&run.stdout, "help: add `west` or `north` to `hubs` of the mesh");
 }
 
 /// `WireGuard` works on without an agent, so the tunnels of a silent leader stay open.

@@ -266,14 +266,16 @@ impl<'a> Keeper<'a> {
         let findings = twins
             .iter()
             .filter(|it| clusters.contains(&it.cluster) || clusters.contains(&it.other))
-            .map(|it| match clusters.contains(&it.cluster) {
-                true => snapshots::twin(it),
+            .map(|it| {
                 // Of both clusters, the one that was asked now is named: its context or file is the mistake.
-                false => snapshots::twin(&SameCluster {
-                    cluster: it.other.clone(),
-                    other: it.cluster.clone(),
-                    node: it.node.clone(),
-                }),
+                if !clusters.contains(&it.cluster) {
+                    return snapshots::twin(&SameCluster {
+                        cluster: it.other.clone(),
+                        other: it.cluster.clone(),
+                        node: it.node.clone(),
+                    });
+                }
+                snapshots::twin(it)
             })
             .collect();
         self.report_findings(findings, printer)

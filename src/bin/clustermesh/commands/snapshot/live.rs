@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use anyhow::{bail, ensure};
+use clustermesh::document::nearest;
 use clustermesh::mesh::{Mesh, State};
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::UNREADABLE;
@@ -149,7 +150,11 @@ fn clusters<'a>(
         && !known.is_empty()
     {
         let known = known.iter().map(|it| it.as_str());
+        let is_misspelled = nearest(unknown.as_str(), known.clone()).is_some();
         let error = unknown_cluster(unknown.as_str(), known);
+        if is_misspelled {
+            return Err(error);
+        }
         bail!("{error}; `clustermesh init --context CLUSTER=CONTEXT` adds a cluster");
     }
     Ok(args.clusters.iter().collect())
