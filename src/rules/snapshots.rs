@@ -13,7 +13,10 @@ use crate::membership::Unready;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::snapshot::listing::Stale;
-use crate::text::listed;
+use crate::text::{first, listed};
+
+/// The most lost nodes that are named: a person confirms them with `--accept`.
+const CONFIRMED: usize = 20;
 
 rules! {
     "Checks of new snapshots" in "snapshots" about Snapshots;
@@ -255,7 +258,7 @@ fn lost(loss: &Shrinkage) -> String {
     let mut parts = Vec::new();
     if !loss.gone.is_empty() {
         let names = loss.gone.iter().map(|node| bare(node));
-        parts.push(format!("gone: {}", listed(names)));
+        parts.push(format!("gone: {}", first(CONFIRMED, names)));
     }
     if !loss.unusable.is_empty() {
         let unusable = loss.unusable.iter().map(|(node, reason)| match reason {
@@ -298,7 +301,7 @@ mod tests {
             &[GuardRefusal::Shrunk(loss)],
             Some("snapshots/east.json"),
         );
-        insta::assert_snapshot!(found[0].message, @r"mesh prod would lose 6 of 9 usable nodes; gone: n1, n2, n3 and 2 more; unusable: n7\u{1b} (annotation kilo.squat.ai/key is missing or empty); snapshots/east.json was kept");
+        insta::assert_snapshot!(found[0].message, @r"mesh prod would lose 6 of 9 usable nodes; gone: n1, n2, n3, n4, n5; unusable: n7\u{1b} (annotation kilo.squat.ai/key is missing or empty); snapshots/east.json was kept");
         insta::assert_snapshot!(found[0].help.as_deref().unwrap(), @"correct what makes nodes unusable and run the command again with a new list; if the list was incomplete, run the command again with a new list; if the loss is intended, add `--accept east`");
     }
 
