@@ -102,10 +102,13 @@ impl<'a> Walk<'a> {
         }
         for name in &mapping.required {
             if node.get(name).is_none() && !self.is_slip(mapping, entries, name) {
-                let missing = problem::missing_field(name, place);
-                self.problems.push(match self.only_value(mapping, name) {
-                    Some(value) => missing.help(format!("write `{name}: {value}`")),
-                    None => missing,
+                let value = self.only_value(mapping, name);
+                self.problems.push_with(&mistake::MISSING_FIELD, || {
+                    let missing = problem::missing_field(name, place);
+                    match value {
+                        Some(value) => missing.help(format!("write `{name}: {value}`")),
+                        None => missing,
+                    }
                 });
             }
             if !fields.contains_key(*name)
@@ -182,9 +185,13 @@ impl<'a> Walk<'a> {
     /// Returns whether a missing field exists under a misspelled name: a typing error is reported
     /// once, as an unknown field.
     fn is_slip(&self, mapping: &Mapping<'a>, entries: &[MappingEntry], name: &str) -> bool {
-        let known = known_fields(mapping, self.root);
+        let is_known = |it: &str| mapping.fields.is_some_and(|fields| fields.contains_key(it));
         let names = entries.iter().map(|entry| &*entry.key.scalar.text);
-        let mut unknown = names.filter(|it| !known.contains(it)).take(LISTED);
+        let mut unknown = names.filter(|it| !is_known(it)).take(LISTED).peekable();
+        if unknown.peek().is_none() {
+            return false;
+        }
+        let known = known_fields(mapping, self.root);
         unknown.any(|it| nearest(it, known.iter().copied()) == Some(name))
     }
 

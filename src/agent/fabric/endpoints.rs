@@ -184,10 +184,22 @@ impl Fabric<'_> {
             || self.claimant(site, address, endpoint.port.get()).is_some()
     }
 
-    /// Returns the clusters any of whose nodes may be at an endpoint.
-    pub fn sites_at(&self, endpoint: &Endpoint) -> impl Iterator<Item = SiteId> {
-        let listeners = endpoint.address().map_or(&[][..], |it| self.listeners(it));
-        listeners.iter().map(|it| it.at.site).filter(|it| self.may_be_at(*it, endpoint))
+    /// Returns the clusters any of whose nodes may be at one of some endpoints. Of nodes that claim one place together,
+    /// none is there, which is not looked at.
+    pub fn sites_at<'e>(&self, endpoints: impl Iterator<Item = &'e Endpoint>) -> BTreeSet<SiteId> {
+        let mut ports: BTreeMap<IpAddr, BTreeSet<u16>> = BTreeMap::new();
+        for endpoint in endpoints {
+            if let Some(address) = endpoint.address() {
+                ports.entry(address).or_default().insert(endpoint.port.get());
+            }
+        }
+        let listeners = ports.iter().flat_map(|(address, ports)| {
+            let may_be_there = |it: &&Listener| {
+                it.is_internal || it.port.is_none_or(|port| ports.contains(&port))
+            };
+            self.listeners(*address).iter().filter(may_be_there)
+        });
+        listeners.map(|it| it.at.site).collect()
     }
 
     /// Returns whether the node of another cluster may be dialled where this node is itself.

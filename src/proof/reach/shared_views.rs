@@ -119,7 +119,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         ManifestSubject {
             sites,
             is_dialled: dialled.next().is_some(),
-            at_endpoints: endpoints.flat_map(|it| self.fabric.sites_at(it)).collect(),
+            at_endpoints: self.fabric.sites_at(endpoints),
         }
     }
 
