@@ -194,9 +194,8 @@ impl Fabric<'_> {
             }
         }
         let listeners = ports.iter().flat_map(|(address, ports)| {
-            let may_be_there = |it: &&Listener| {
-                it.is_internal || it.port.is_none_or(|port| ports.contains(&port))
-            };
+            let may_be_there =
+                |it: &&Listener| it.is_internal || it.port.is_none_or(|port| ports.contains(&port));
             self.listeners(*address).iter().filter(may_be_there)
         });
         listeners.map(|it| it.at.site).collect()

@@ -105,27 +105,56 @@ pub(crate) fn check(
     let alone =
         (plan.is_none() && fate.is_some()).then(|| tree_comparison::alone(settings)).transpose()?;
     let on_disk = rendered.as_ref().map(|it| &it.on_disk).or(alone.as_ref());
-    if let Some(on_disk) = on_disk {
-        tree_comparison::show(on_disk, &inputs.files, settings);
-    }
-    let findings = rules::check(
-        &rules::CheckInputs {
-            mistakes: &mistakes,
-            meshes: &inputs.meshes,
-            config: &settings.config.content,
-            fleet: &fleet,
-            planned: plan.as_ref().map(|plan| CheckedPlan { plan, texts: &texts }),
-            tree: fate.zip(on_disk).map(|(fate, on_disk)| CheckedTree {
-                on_disk,
-                changes: rendered.as_ref().map(|it| &it.changes),
-                fate,
-            }),
-            mirrors: mirrors.as_ref(),
-            guards: &guard_files::read(inputs)?,
-        },
-        settings.standard(purpose),
-    );
+    let tree = fate.zip(on_disk).map(|(fate, on_disk)| {
+        let changes = rendered.as_ref().map(|it| &it.changes);
+        CheckedTree { on_disk, changes, fate }
+    });
+    let planned = plan.as_ref().map(|plan| CheckedPlan { plan, texts: &texts });
+    let findings = findings(inputs, purpose, &mistakes, (&fleet, planned), tree, mirrors.as_ref())?;
     Ok(CheckResult { findings, planned: plan.map(|plan| (fleet, plan)), rendered })
+}
+
+/// Returns what a render of a plan would report, which replaces a compared tree.
+///
+/// # Errors
+/// As for [`check`].
+pub(crate) fn of_render(
+    inputs: &Inputs,
+    planned: &RenderPlan,
+    rendered: &TreeComparison,
+) -> anyhow::Result<LevelledFindings> {
+    let RenderPlan { fleet, plan, texts } = planned;
+    let mistakes = mistakes(inputs, &[], None)?;
+    let mirrors = mirrors(inputs, fleet, plan);
+    let TreeComparison { on_disk, changes, .. } = rendered;
+    let tree = CheckedTree { on_disk, changes: Some(changes), fate: Fate::Replaced };
+    let planned = (fleet, Some(CheckedPlan { plan, texts }));
+    findings(inputs, Purpose::Render, &mistakes, planned, Some(tree), Some(&mirrors))
+}
+
+fn findings(
+    inputs: &Inputs,
+    purpose: Purpose,
+    mistakes: &[Finding],
+    (fleet, planned): (&Fleet, Option<CheckedPlan>),
+    tree: Option<CheckedTree>,
+    mirrors: Option<&Mirrors>,
+) -> anyhow::Result<LevelledFindings> {
+    let settings = &inputs.settings;
+    if let Some(tree) = &tree {
+        tree_comparison::show(tree.on_disk, &inputs.files, settings);
+    }
+    let checked = rules::CheckInputs {
+        mistakes,
+        meshes: &inputs.meshes,
+        config: &settings.config.content,
+        fleet,
+        planned,
+        tree,
+        mirrors,
+        guards: &guard_files::read(inputs)?,
+    };
+    Ok(rules::check(&checked, settings.standard(purpose)))
 }
 
 /// Returns the plan that `render` would write, for a result without Services of other clusters.

@@ -10,7 +10,6 @@ use clustermesh::name::ClusterName;
 use super::{ClusterPeers, Dumps, KnownContents};
 use crate::checked_plan::RenderPlan;
 use crate::inputs::Inputs;
-use crate::tree_comparison;
 
 /// The Peers of clusters that lack changes of the rendered tree, once it is applied.
 #[derive(Default)]
@@ -28,24 +27,19 @@ impl Undelivered {
 }
 
 impl ClusterPeers {
-    /// Returns the Peers of the clusters that have others than the rendered tree, once they have those of the tree and
-    /// keep the foreign ones; none if `render` would change the tree.
+    /// Returns the Peers of the clusters that have others than a rendered tree that is up to date, once they have those
+    /// of the tree and keep the foreign ones.
     pub(crate) fn undelivered(
         &self,
         inputs: &Inputs,
         dumps: &Dumps,
         planned: &RenderPlan,
-    ) -> Option<Undelivered> {
+    ) -> Undelivered {
+        if !dumps.are_any() {
+            return Undelivered::default();
+        }
         let RenderPlan { plan, texts, .. } = planned;
         let settings = &inputs.settings;
-        // A tree that cannot be read is not up to date, and nothing else depends on it here.
-        let is_current = || tree_comparison::is_current(plan, texts, settings).unwrap_or_default();
-        if !is_current() {
-            return None;
-        }
-        if !dumps.are_any() {
-            return Some(Undelivered::default());
-        }
         let mut shall = Self::planned(settings, plan, texts, &KnownContents::default());
         shall.files.retain(|cluster, shall| {
             let has = self.files.get(cluster).map_or(&[][..], Vec::as_slice);
@@ -57,6 +51,6 @@ impl ClusterPeers {
         has.files.extend(differing.map(|(cluster, files)| (cluster.clone(), files.clone())));
         let (shall, _) = shall.with_foreign(&has, &inputs.meshes);
         let dumped = dumps.peers.iter().filter_map(|it| it.cluster.parse().ok());
-        Some(Undelivered { files: shall.files, dumped: dumped.collect() })
+        Undelivered { files: shall.files, dumped: dumped.collect() }
     }
 }

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &GraphArgs, files: &FileOptions, printer: &mut Printer) 
         .iter()
         .map(|it| Ok(cluster_peers::named(it, &names)?.to_string()))
         .collect::<anyhow::Result<_>>()?;
-    let wanted = ManuallyDrop::new(WantedPeers::plan(&inputs, &args.dumps, &applied)?);
+    let wanted = ManuallyDrop::new(WantedPeers::plan(&inputs, &args.dumps, &applied, None)?);
     if wanted.outdated.is_some() {
         let folder = input_file::name(&inputs.settings.rendered.value);
         printer.note(&format!(

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &OutageArgs, files: &FileOptions, printer: &mut Printer)
     let applied = ManuallyDrop::new(cluster_peers::read(&mut inputs, Some(&args.dumps))?);
     // The process ends after this, and to free the nodes of a large fleet takes a twentieth of a run.
     let inputs = ManuallyDrop::new(inputs);
-    let wanted = ManuallyDrop::new(WantedPeers::plan(&inputs, &args.dumps, &applied)?);
+    let wanted = ManuallyDrop::new(WantedPeers::plan(&inputs, &args.dumps, &applied, None)?);
     let fabric = applied.fabric_of(&inputs, Some(&wanted.fleet), None);
     let fabric = ManuallyDrop::new(wanted.delivered(fabric));
     let progress = printer.progress(format!("Losing parts of {} clusters", fabric.sites.len()));

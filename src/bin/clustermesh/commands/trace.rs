@@ -95,7 +95,7 @@ pub(crate) fn run(args: &TraceArgs, files: &FileOptions, printer: &mut Printer) 
         return Err(anyhow!("`--batch` prints JSON; omit `--output`").into());
     }
     let (inputs, applied, outcome) = cluster_peers::gather_all(files, &args.dumps, printer)?;
-    let wanted = WantedPeers::plan(&inputs, &args.dumps, &applied)?;
+    let wanted = WantedPeers::plan(&inputs, &args.dumps, &applied, None)?;
     if wanted.outdated.is_some() {
         let folder = input_file::name(&inputs.settings.rendered.value);
         printer.note(&format!(

@@ -235,7 +235,7 @@ fn read(args: &VerifyArgs, gathered: Gathered) -> CommandResult<ProofInputs> {
 
 /// Proves what was read, and prints the result.
 fn verify(args: &VerifyArgs, read: &ProofInputs, printer: &mut Printer) -> CommandResult {
-    let wanted = WantedPeers::plan(&read.inputs, &args.dumps, &read.applied)?;
+    let wanted = WantedPeers::plan(&read.inputs, &args.dumps, &read.applied, None)?;
     let wanted = ManuallyDrop::new(wanted);
     let clusters = wanted.fleet.clusters().chain(wanted.fleet.externals()).count();
     let progress = printer.progress(format!("Verifying {clusters} clusters"));

@@ -7,16 +7,16 @@ use clustermesh::fleet::Fleet;
 use clustermesh::mirror::Mirrors;
 use clustermesh::plan::Plan;
 use clustermesh::proof::excused::Excused;
-use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::PlannedFleet;
 use clustermesh::rules::verified::OutdatedTree;
-use clustermesh::rules::{self, Finding, Purpose};
+use clustermesh::rules::{self, Finding};
 
-use crate::checked_plan::{self, OutputCheck, RenderPlan};
+use crate::checked_plan::{self, RenderPlan};
 use crate::cluster_peers::{ClusterPeers, Dumps, Undelivered};
 use crate::input_file;
 use crate::inputs::Inputs;
 use crate::threshold::Threshold;
+use crate::tree_comparison::{self, TreeComparison};
 
 /// The result of a `render`, compared with the rendered tree.
 pub(crate) struct WantedPeers<'a> {
@@ -31,7 +31,7 @@ pub(crate) struct WantedPeers<'a> {
 }
 
 impl<'a> WantedPeers<'a> {
-    /// Plans the inputs, and compares the rendered tree if all Peers are those of the tree.
+    /// Plans the inputs, and compares the rendered tree if all Peers are those of the tree. It may have been compared before.
     ///
     /// # Errors
     /// As for [`checked_plan::check`].
@@ -39,6 +39,7 @@ impl<'a> WantedPeers<'a> {
         inputs: &'a Inputs,
         dumps: &Dumps,
         applied: &ClusterPeers,
+        compared: Option<TreeComparison>,
     ) -> anyhow::Result<Self> {
         let Some(planned) = checked_plan::plan(inputs)? else {
             return Ok(Self {
@@ -48,15 +49,18 @@ impl<'a> WantedPeers<'a> {
                 undelivered: None,
             });
         };
-        let undelivered = applied.undelivered(inputs, dumps, &planned);
+        let compare = || tree_comparison::compare(&planned.plan, &planned.texts, &inputs.settings);
+        let compared = compared.map_or_else(compare, Ok);
+        // A tree that cannot be read is not up to date, and nothing else depends on it with dumps.
+        let is_current = compared.as_ref().is_ok_and(|it| it.survey.is_current());
+        let (mut outdated, mut undelivered) = (None, None);
+        if is_current {
+            undelivered = Some(applied.undelivered(inputs, dumps, &planned));
+        } else if !dumps.are_any() {
+            outdated = Some(outdated_tree(inputs, &planned, &compared?)?);
+        }
         let RenderPlan { fleet, plan, .. } = planned;
-        let is_outdated = !dumps.are_any() && undelivered.is_none();
-        Ok(Self {
-            fleet,
-            plan: Some(plan),
-            outdated: is_outdated.then(|| outdated(inputs)).transpose()?.flatten(),
-            undelivered,
-        })
+        Ok(Self { fleet, plan: Some(plan), outdated, undelivered })
     }
 
     /// Returns what `render` would write; nothing without a plan.
@@ -90,14 +94,12 @@ impl<'a> WantedPeers<'a> {
     }
 }
 
-/// Returns the tree if it is not what `render` would write, and there is a plan.
-fn outdated(inputs: &Inputs) -> anyhow::Result<Option<OutdatedTree>> {
-    let fate = Some(Fate::Replaced);
-    let checked = checked_plan::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
-    // Another run may have rendered it in between.
-    let Some(rendered) = checked.rendered.as_ref().filter(|it| !it.survey.is_current()) else {
-        return Ok(None);
-    };
+/// Returns how a tree differs from what `render` would write.
+fn outdated_tree(
+    inputs: &Inputs,
+    planned: &RenderPlan,
+    rendered: &TreeComparison,
+) -> anyhow::Result<OutdatedTree> {
     let survey = &rendered.survey;
     let blocked = survey.blocked.iter().map(|it| &it.path);
     let differing = [&survey.missing, &survey.changed, &survey.stale];
@@ -107,9 +109,10 @@ fn outdated(inputs: &Inputs) -> anyhow::Result<Option<OutdatedTree>> {
     let folders = differing.iter().filter_map(|path| path.split_once('/'));
     let targets = folders.map(|(target, _)| target.to_owned()).collect();
     let files = differing.iter().map(|path| input_file::name(&root.join(path)));
+    let findings = checked_plan::of_render(inputs, planned, rendered)?;
     let is_refusal = |it: &&Finding| Threshold(Severity::Error).fails([*it]);
-    let refusals = checked.findings.iter().filter(is_refusal);
+    let refusals = findings.iter().filter(is_refusal);
     let losses = rendered.changes.losses.iter();
     let refused = refusals.map(|it| it.rule).chain(losses.map(rules::rendered::rule_of)).collect();
-    Ok(Some(OutdatedTree::new(files.collect(), targets, &refused)))
+    Ok(OutdatedTree::new(files.collect(), targets, &refused))
 }

@@ -31,6 +31,7 @@ use crate::origin;
 use crate::output::Printer;
 use crate::proving::WantedPeers;
 use crate::settings::FileOptions;
+use crate::tree_comparison::TreeComparison;
 
 /// The most packets that are followed.
 const PACKETS: usize = 200;
@@ -49,17 +50,17 @@ pub(super) fn gather(
 ) -> CommandResult<String> {
     let progress = printer.progress("Validating the mesh");
     let mut origin = ResultOrigin::default();
-    let (findings, capacity, read) = match inputs::gather(files) {
+    let (CheckedMesh { findings, capacity, rendered }, read) = match inputs::gather(files) {
         Ok(inputs) => {
             origin = origin::of(&inputs, against);
-            let (findings, capacity) = check(&inputs)?;
-            (findings, capacity, read(inputs).map_err(refusal))
+            (check(&inputs)?, read(inputs).map_err(refusal))
         }
         Err(failure) => {
             let mistakes = failure.into_mistakes()?;
             let found = findings(&Report::new(&mistakes.files, &mistakes.findings));
             let refusal = NoResult::from(found.clone());
-            (found, Err(refusal.clone()), Err(refusal))
+            let capacity = Err(refusal.clone());
+            (CheckedMesh { findings: found, capacity, rendered: None }, Err(refusal))
         }
     };
     drop(progress);
@@ -67,7 +68,8 @@ pub(super) fn gather(
     // The process ends after this, and to free the nodes of a large fleet takes a twentieth of a run.
     let read = ManuallyDrop::new(read);
     let proofs = read.as_ref().map_err(Clone::clone);
-    let proofs = proofs.and_then(|(read, refused)| prove(read, refused.as_ref()).map_err(refusal));
+    let proofs =
+        proofs.and_then(|(read, refused)| prove(read, rendered, refused.as_ref()).map_err(refusal));
     let (verification, outage, graph, traces) = match proofs {
         Ok(Proofs { verification, outage, graph, traces }) => {
             (verification, Some(outage), Ok(graph), traces)
@@ -91,19 +93,24 @@ pub(super) fn gather(
     Ok(page(&results)?)
 }
 
-/// The loads of the clusters, if there is a plan.
-type Loads = Result<Vec<Cost>, NoResult>;
+/// What is known without a proof.
+struct CheckedMesh {
+    findings: Vec<WrittenFinding>,
+    /// The loads of the clusters, if there is a plan.
+    capacity: Result<Vec<Cost>, NoResult>,
+    /// The rendered tree beside the plan, if there is one.
+    rendered: Option<TreeComparison>,
+}
 
-/// Returns the findings of `validate` and the loads of the clusters.
-fn check(inputs: &Inputs) -> CommandResult<(Vec<WrittenFinding>, Loads)> {
+fn check(inputs: &Inputs) -> CommandResult<CheckedMesh> {
     let checked = validate::check(inputs)?;
     let found = findings(&Report::new(&inputs.files, &checked.findings));
     let planned = checked.planned.as_ref().zip(checked.rendered.as_ref());
     let costs = planned.map(|(planned, rendered)| {
         capacity::costs(&capacity::ledger(planned, rendered, &inputs.settings))
     });
-    let costs = costs.ok_or_else(|| found.clone().into());
-    Ok((found, costs))
+    let capacity = costs.ok_or_else(|| found.clone().into());
+    Ok(CheckedMesh { findings: found, capacity, rendered: checked.rendered })
 }
 
 /// Reads what the proofs need. Without the expectations, everything else is still proved.
@@ -125,8 +132,12 @@ struct Proofs<'r> {
     traces: Vec<Option<TraceResult<'r>>>,
 }
 
-fn prove<'r>(read: &'r ProofInputs, refused: Option<&NoResult>) -> CommandResult<Proofs<'r>> {
-    let wanted = WantedPeers::plan(&read.inputs, &Dumps::default(), &read.applied)?;
+fn prove<'r>(
+    read: &'r ProofInputs,
+    rendered: Option<TreeComparison>,
+    refused: Option<&NoResult>,
+) -> CommandResult<Proofs<'r>> {
+    let wanted = WantedPeers::plan(&read.inputs, &Dumps::default(), &read.applied, rendered)?;
     verify::prove(&VerifyArgs::default(), read, &wanted, |verified, reach| {
         proofs(read, &wanted, verified, reach, refused)
     })?
