@@ -11,23 +11,24 @@ use crate::proof::verify::{Leak, LeakedRange};
 use crate::rules::Finding;
 use crate::text::{NAMED, count, listed};
 
-/// Reports leaks: ranges between two linked clusters together, and each packet between clusters that are not linked.
+/// Reports leaks, those between two clusters together: the ranges if they are linked, otherwise a packet.
 pub(super) fn leaks(fabric: &Fabric, leaks: &[Leak]) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut apart: BTreeMap<[SiteId; 2], Vec<&Leak>> = BTreeMap::new();
     let mut of_pairs: BTreeMap<[SiteId; 2], Vec<(&Leak, LeakedRange)>> = BTreeMap::new();
     for leak in leaks {
         let packet = &leak.trace.packet;
+        let mut pair = [packet.from.site, packet.to.site()];
         match leak.range {
-            Some(range) => {
-                let pair = [packet.from.site, packet.to.site()];
-                of_pairs.entry(pair).or_default().push((leak, range));
+            Some(range) => of_pairs.entry(pair).or_default().push((leak, range)),
+            None => {
+                pair.sort_unstable();
+                apart.entry(pair).or_default().push(leak);
             }
-            None => findings.push(unlinked(fabric, leak)),
         }
     }
-    let of_pairs = of_pairs.into_iter();
-    findings.extend(of_pairs.map(|(pair, leaked)| undeclared(fabric, pair, &leaked)));
-    findings
+    let apart = apart.values().filter_map(|it| unlinked(fabric, it));
+    let of_pairs = of_pairs.iter().map(|(pair, leaked)| undeclared(fabric, *pair, leaked));
+    apart.chain(of_pairs).collect()
 }
 
 /// Reports the ranges that one cluster routes to another one, which does not declare them.
@@ -64,18 +65,24 @@ fn undeclared(fabric: &Fabric, pair: [SiteId; 2], leaked: &[(&Leak, LeakedRange)
         ))
 }
 
-/// Reports a packet between clusters that exchange no Peers.
-fn unlinked(fabric: &Fabric, leak: &Leak) -> Finding {
+/// Reports the first packet between two clusters that exchange no Peers, and how many more there are.
+fn unlinked(fabric: &Fabric, leaks: &[&Leak]) -> Option<Finding> {
+    let (leak, others) = leaks.split_first()?;
     let packet = &leak.trace.packet;
     let from = cluster(fabric, packet.from.site);
     let to = cluster(fabric, packet.to.site());
     let refused = refusing(&leak.refusals);
-    let message = format!(
+    let mut message = format!(
         "{} of {from} reaches {} of {to} although {}",
         packet.source,
         packet.destination,
         refused.as_deref().unwrap_or("no mesh links the two clusters")
     );
+    match others.len() {
+        0 => {}
+        1 => message.push_str("; 1 more path between the two is open"),
+        more => message.push_str(&format!("; {more} more paths between the two are open")),
+    }
     let mut steps = leak.trace.there.steps.iter();
     let place = steps.find_map(|step| Some(messages::selected(step)?.place));
     let finding = Finding::on_cluster(&UNPROMISED_REACH, from, message);
@@ -88,5 +95,5 @@ fn unlinked(fabric: &Fabric, leak: &Leak) -> Finding {
         ),
         None => format!("remove the Peers of `{to}` from `{from}`, or link the two in a mesh"),
     };
-    at_policies(finding, &leak.refusals).help(help)
+    Some(at_policies(finding, &leak.refusals).help(help))
 }

@@ -93,7 +93,7 @@ pub(super) fn gather(
     Ok(page(&results)?)
 }
 
-/// What is known without a proof.
+/// The results that take no proof.
 struct CheckedMesh {
     findings: Vec<WrittenFinding>,
     /// The loads of the clusters, if there is a plan.
