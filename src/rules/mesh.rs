@@ -23,11 +23,14 @@ use crate::place::Place;
 use crate::snapshot::services::ServiceSnapshotError;
 use crate::snapshot::stray::Stray;
 use crate::snapshot::{Snapshot, SnapshotError};
-use crate::text::shell_word;
+use crate::text::{NAMED, count, listed, shell_word};
 
 /// The message about a file that should have been converted to a snapshot.
 const NODE_LIST: &str =
     "this file is not a snapshot, but nodes as `kubectl get nodes -o json` prints them";
+
+/// The largest number of clusters that a command names; without names it is about all.
+const IN_COMMAND: usize = 20;
 
 /// Returns more input than a run accepts as a finding.
 pub fn beyond_ceiling(exceeded: &Exceeded) -> Finding {
@@ -115,6 +118,21 @@ pub fn missing_snapshot(
     let finding =
         Finding::new(&MISSING_SNAPSHOT, message).at(place.clone(), "named here").help(help);
     Finding { named: old.map(Into::into), ..finding }
+}
+
+/// Returns several clusters without a snapshot as one finding; `folder` is where they were looked for.
+pub fn missing_snapshots(missing: &[&MissingSnapshot], folder: &str) -> Finding {
+    let names: Vec<&str> = missing.iter().map(|it| it.cluster.as_str()).collect();
+    let clusters = count(missing.len(), "cluster");
+    let quoted = listed(names.iter().map(|it| Quoted(it)));
+    let message = format!("{clusters} have no snapshot in {}: {quoted}", Quoted(folder));
+    let named = if missing.len() <= IN_COMMAND { names } else { Vec::new() };
+    let command = [&["clustermesh snapshot"], &*named].concat().join(" ");
+    let places = missing.iter().take(NAMED).map(|it| (it.place.clone(), "named here"));
+    Finding::new(&MISSING_SNAPSHOT, message).at_each(places).help(format!(
+        "run `{command}`, or with `--from CLUSTER=FILE` for each, a file with the output of \
+         `kubectl get nodes -o json`"
+    ))
 }
 
 /// Returns the finding about a file that is not a valid service snapshot.

@@ -225,25 +225,36 @@ pub(crate) fn missing(inputs: &Inputs) -> Vec<MissingSnapshot> {
     UnreadMember::all(&inputs.meshes, &inputs.snapshots).1
 }
 
-/// Returns findings about missing snapshots.
-pub(crate) fn missing_snapshots(
-    inputs: &Inputs,
-    missing: &[MissingSnapshot],
-) -> impl Iterator<Item = Finding> {
+/// Returns findings about missing snapshots: one for all of which no file tells more.
+pub(crate) fn missing_snapshots(inputs: &Inputs, missing: &[MissingSnapshot]) -> Vec<Finding> {
     let unread = missing.iter().filter(|missing| {
         // A file that is there and wrong is not missing.
         let mut findings = inputs.findings.iter();
         !findings.any(|it| it.cluster.as_deref() == Some(missing.cluster.as_str()))
     });
     let head = (!missing.is_empty()).then(|| head(&inputs.settings)).flatten();
-    unread.map(move |missing| {
-        let folder = &inputs.settings.snapshots.value;
-        let path = folder.join(format!("{}.json", missing.cluster));
-        let is_committed =
-            head.as_ref().is_some_and(|it| disk::is_file(it, &path).unwrap_or(false));
-        let file = input_file::name(&path);
-        rules::mesh::missing_snapshot(missing, &file, &inputs.strays, is_committed)
-    })
+    let folder = &inputs.settings.snapshots.value;
+    let path = |it: &MissingSnapshot| folder.join(format!("{}.json", it.cluster));
+    let is_committed = |it: &MissingSnapshot| {
+        head.as_ref().is_some_and(|head| disk::is_file(head, &path(it)).unwrap_or(false))
+    };
+    let strays = &inputs.strays;
+    let (plain, mut apart): (Vec<&MissingSnapshot>, Vec<&MissingSnapshot>) =
+        unread.partition(|it| {
+            let is_misnamed = strays.misnamed.contains_key(it.cluster.as_str());
+            strays.unnamed.is_empty() && !is_misnamed && !is_committed(it)
+        });
+    let together = (1 < plain.len()).then(|| {
+        let folder = input_file::name(folder);
+        rules::mesh::missing_snapshots(&plain, &folder)
+    });
+    if together.is_none() {
+        apart.extend(plain);
+    }
+    let apart = apart.into_iter().map(|it| {
+        rules::mesh::missing_snapshot(it, &input_file::name(&path(it)), strays, is_committed(it))
+    });
+    together.into_iter().chain(apart).collect()
 }
 
 /// Returns the last commit, if there is one and the files are not those of another.

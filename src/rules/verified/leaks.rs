@@ -18,12 +18,11 @@ pub(super) fn leaks(fabric: &Fabric, leaks: &[Leak]) -> Vec<Finding> {
     for leak in leaks {
         let packet = &leak.trace.packet;
         let mut pair = [packet.from.site, packet.to.site()];
-        match leak.range {
-            Some(range) => of_pairs.entry(pair).or_default().push((leak, range)),
-            None => {
-                pair.sort_unstable();
-                apart.entry(pair).or_default().push(leak);
-            }
+        if let Some(range) = leak.range {
+            of_pairs.entry(pair).or_default().push((leak, range));
+        } else {
+            pair.sort_unstable();
+            apart.entry(pair).or_default().push(leak);
         }
     }
     let apart = apart.values().filter_map(|it| unlinked(fabric, it));
@@ -72,17 +71,17 @@ fn unlinked(fabric: &Fabric, leaks: &[&Leak]) -> Option<Finding> {
     let from = cluster(fabric, packet.from.site);
     let to = cluster(fabric, packet.to.site());
     let refused = refusing(&leak.refusals);
-    let mut message = format!(
-        "{} of {from} reaches {} of {to} although {}",
+    let more = match others.len() {
+        0 => String::new(),
+        1 => "; 1 more path between the two is open".to_owned(),
+        more => format!("; {more} more paths between the two are open"),
+    };
+    let message = format!(
+        "{} of {from} reaches {} of {to} although {}{more}",
         packet.source,
         packet.destination,
         refused.as_deref().unwrap_or("no mesh links the two clusters")
     );
-    match others.len() {
-        0 => {}
-        1 => message.push_str("; 1 more path between the two is open"),
-        more => message.push_str(&format!("; {more} more paths between the two are open")),
-    }
     let mut steps = leak.trace.there.steps.iter();
     let place = steps.find_map(|step| Some(messages::selected(step)?.place));
     let finding = Finding::on_cluster(&UNPROMISED_REACH, from, message);

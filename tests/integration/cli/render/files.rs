@@ -160,5 +160,5 @@ fn takes_no_file_for_the_folder_of_snapshots() {
     folder.write("file", "");
     let run = folder.run(&["render", "--snapshots", "file"]);
     assert_eq!(run.code, 1);
-    assert_contains(&run.stderr, "`file/east.json` does not exist");
+    assert_contains(&run.stderr, "3 clusters have no snapshot in `file`");
 }

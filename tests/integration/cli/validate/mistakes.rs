@@ -163,8 +163,23 @@ fn names_the_command_that_makes_a_missing_snapshot() {
 fn names_all_missing_snapshots() {
     let folder = Folder::mesh();
     std::fs::remove_dir_all(folder.path("snapshots")).unwrap();
-    let report = refusal(&folder, 1);
-    assert_eq!(report.matches("error[missing-snapshot]").count(), 3, "{report}");
+    insta::assert_snapshot!(refusal(&folder, 1), @"
+    error[missing-snapshot]: 3 clusters have no snapshot in `snapshots`: `east`, `north`, `west`
+      --> mesh.yaml:7:13
+       |
+     7 |     - name: east
+       |             ^^^^ named here
+    ...
+    10 |     - name: north
+       |             ----- named here
+    ...
+    13 |     - name: west
+       |             ---- named here
+    help: run `clustermesh snapshot east north west`, or with `--from CLUSTER=FILE` for each, a file with the output of `kubectl get nodes -o json`
+
+    1 error
+    nothing was written
+    ");
 }
 
 #[test]
