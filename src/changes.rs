@@ -126,7 +126,7 @@ pub struct Delivery<'d> {
 pub struct Changes {
     /// The causes, each once, in order of cluster and node.
     pub causes: Vec<CauseEffect>,
-    /// Every target with differences, by name.
+    /// Every target with differences, by name: of its Peers, or of what proves its paths.
     pub targets: Vec<TargetChange>,
     /// The changes of the paths between clusters, where any path is gained, lost or interrupted.
     pub paths: Vec<PathChange>,
@@ -173,6 +173,7 @@ impl Changes {
         let paths = path_summary::summarize(versions, counterparts, transitions, &proof, most);
         let is_counted = paths.is_some();
         self.paths = paths.unwrap_or_default();
+        self.add_weakened(fabric);
         let cut = match versions.before.fleet {
             None => cut_off(transitions, fabric, &proof),
             Some(_) => BTreeSet::new(),
@@ -185,6 +186,20 @@ impl Changes {
             let others = cut.iter().filter(|it| transition.is_some_and(|of| of.0 == it.0));
             target.add_cut_off(others.map(|it| fabric.site(it.1).cluster));
         });
+    }
+
+    /// Adds the two clusters of paths that are lost or no longer proved although no Peer of either changes: a mesh declares
+    /// something else about one, or its nodes report something else. Without targets, nothing else becomes of paths.
+    fn add_weakened(&mut self, after: &Fabric) {
+        let known: BTreeSet<&ClusterName> = self.targets.iter().map(|it| &it.cluster).collect();
+        let ends = self.paths.iter().filter(|it| it.is_weakened()).map(|it| [&it.from, &it.to]);
+        let ends = ends.filter(|it| !it.iter().any(|it| known.contains(it))).flatten();
+        let sites = ends.filter_map(|it| after.site_named(it.as_str())).collect::<BTreeSet<_>>();
+        self.targets.extend(sites.into_iter().map(|it| TargetChange::unchanged(after.site(it))));
+        self.targets.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+        if self.targets.is_empty() {
+            self.paths.clear();
+        }
     }
 
     /// Finds the watched paths that the change opens. A path is open if all tables let its packets through: a node with
@@ -258,10 +273,11 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         states: 0,
         unwatched: BTreeSet::new(),
     };
-    if !changes.targets.is_empty() {
+    let have_new_peers = !changes.targets.is_empty();
+    if have_new_peers || transitions.0.iter().any(|it| it.has_new_nodes) {
         let affected = AffectedPairs::new(&transitions, versions.fabrics(), &followed);
         changes.prove(versions, &counterparts, &transitions, &affected, delivery);
-        if !delivery.watched.is_empty() {
+        if have_new_peers && !delivery.watched.is_empty() {
             changes.watch(versions, &counterparts, &transitions, &affected, delivery);
         }
     }

@@ -292,7 +292,7 @@ impl Entry {
         selected.chain([("topologyLabel", self.topology_label.as_str())])
     }
 
-    /// Returns the values of a field for which a mesh can have defaults.
+    /// Returns the values of a field for which a mesh can have defaults, or that decides which paths are proved.
     pub fn values(&self, field: &str) -> Vec<String> {
         match field {
             "wireguardPort" => vec![self.port.to_string()],
@@ -301,6 +301,8 @@ impl Entry {
             "topologyLabel" => vec![self.topology_label.clone()],
             "endpointFrom" => self.endpoint_from.iter().map(|it| format!("{it:?}")).collect(),
             "endpointDomains" => self.endpoint_domains.clone(),
+            "podSource" => self.pod_source.iter().map(|it| format!("{it:?}")).collect(),
+            "underlays" => self.underlays.iter().map(ToString::to_string).collect(),
             _ => vec![self.advertise.to_string()],
         }
     }

@@ -296,6 +296,8 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
             "persistentKeepalive" => has(is_keepalive) || has(is_endpoint),
             "wireguardPort" | "endpointFrom" | "endpointDomains" => has(is_endpoint),
             "acceptedNetworks" | "localNetworks" => has(is_range),
+            // They decide which paths are proved.
+            "podSource" | "underlays" => false,
             // These are about the source.
             _ => setting.cluster.as_ref().is_none_or(is_source) && has(is_range),
         },

@@ -179,6 +179,13 @@ pub struct ChangedSetting {
     pub value: ChangedValue,
 }
 
+impl ChangedSetting {
+    /// Returns whether it decides which paths from and to its cluster are proved.
+    pub fn decides_proof(&self) -> bool {
+        matches!(self.field, "endpointDomains" | "podSource" | "underlays")
+    }
+}
+
 /// The values of a setting in two versions.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ChangedValue {

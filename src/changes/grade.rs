@@ -12,7 +12,7 @@ use crate::name::ClusterName;
 #[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Grade {
-    /// No Peer changes.
+    /// No Peer changes, and no path is lost or loses its proof.
     #[default]
     None,
     /// Paths are only gained, and nothing that works is disturbed.
@@ -22,7 +22,7 @@ pub enum Grade {
     /// Requests in changed clusters may get no answer for at most 30 seconds. Nodes behind NAT that send nothing may be
     /// unreachable for up to 205 seconds.
     Brief,
-    /// A path is lost, or interrupted for longer.
+    /// A path is lost, no longer proved, or interrupted for longer.
     Disruptive,
     /// A target loses all of its Peers, or all Peers of a source.
     Destructive,

@@ -146,6 +146,11 @@ impl PathChange {
         Self { opened: self.opened, ..Self::none(&self.from, &self.to) }
     }
 
+    /// Returns whether paths that were proved are lost, or only assumed to work.
+    pub(super) fn is_weakened(&self) -> bool {
+        !self.lost.is_empty() || !self.no_longer_proved.is_empty()
+    }
+
     /// Returns whether any path is gained, lost or interrupted.
     pub fn has_changes(&self) -> bool {
         let counts = [

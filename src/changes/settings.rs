@@ -196,14 +196,17 @@ fn of_entry(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
     let mut settings = of_networks(old, new);
     let place = |entry: &Entry, field: &str| Some(entry.field(field));
     let keepalive = |entry: &Entry| entry.keepalive.map(|it| it.0);
+    let whole = |field| all_listed(old.values(field), new.values(field));
     let fields = [
         ("wireguardPort", differing(Some(old.port), Some(new.port))),
         ("persistentKeepalive", differing(keepalive(old), keepalive(new))),
         ("granularity", differing(old.granularity, new.granularity)),
         ("topologyLabel", differing(Some(&old.topology_label), Some(&new.topology_label))),
         ("nodeSelector", of_items(&old.selector.conditions(), &new.selector.conditions())),
-        ("endpointFrom", all_listed(sources(old), sources(new))),
-        ("endpointDomains", all_listed(old.endpoint_domains.clone(), new.endpoint_domains.clone())),
+        ("endpointFrom", whole("endpointFrom")),
+        ("endpointDomains", whole("endpointDomains")),
+        ("podSource", whole("podSource")),
+        ("underlays", of_items(&old.values("underlays"), &new.values("underlays"))),
         ("anchors", of_items(&anchors(old), &anchors(new))),
         ("advertise", differing(Some(old.advertise), Some(new.advertise))),
     ];
@@ -217,12 +220,6 @@ fn of_entry(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
         value,
     }));
     settings
-}
-
-/// Returns the sources of endpoints in their order.
-fn sources(entry: &Entry) -> Vec<String> {
-    let sources = entry.endpoint_from.iter();
-    sources.map(|it| format!("{it:?}")).collect()
 }
 
 /// Returns two lists as a whole, if they differ: their order counts.

@@ -171,6 +171,16 @@ impl TargetChange {
         }
     }
 
+    /// Describes a cluster whose Peers stay the same.
+    pub(super) fn unchanged(site: &Site) -> Self {
+        let peers = site.model.peers.len();
+        Self {
+            peers_before: peers,
+            peers_after: peers,
+            ..Self::new(site.cluster.clone(), Vec::new())
+        }
+    }
+
     /// Describes a cluster that left. Only its Peers are known.
     fn left(
         cluster: &ClusterName,

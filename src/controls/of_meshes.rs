@@ -50,10 +50,6 @@ fn of_entry<'c>(mesh: &'c Mesh, entry: &'c Entry) -> impl Iterator<Item = Limit<
     let services: BTreeSet<String> =
         entry.accepted_services.iter().map(ToString::to_string).collect();
     let kept = entry.pod_source.filter(|it| *it == PodSource::Kept);
-    let underlays = entry.underlays.iter().map(|it| {
-        let ranges = it.cidrs.iter().map(|it| it.cidr.to_string());
-        format!("{}: {}", it.name, ranges.collect::<Vec<_>>().join(", "))
-    });
     let some = |values: Vec<String>| Some(values).filter(|it| !it.is_empty());
     let undecided = |field, values| (field, some(values), Passing::Undecided, None);
     let limits = [
@@ -83,7 +79,7 @@ fn of_entry<'c>(mesh: &'c Mesh, entry: &'c Entry) -> impl Iterator<Item = Limit<
         ),
         undecided("nodeSelector", entry.values("nodeSelector")),
         undecided("endpointDomains", entry.values("endpointDomains")),
-        undecided("underlays", underlays.collect()),
+        undecided("underlays", entry.values("underlays")),
     ];
     limits.into_iter().map(move |(field, values, passing, in_effect)| {
         let subject = format!("`{field}` of {} in the mesh {}", entry.name, mesh.name);

@@ -211,7 +211,11 @@ fn summary(difference: &WrittenDiff) -> String {
     let counts = counts.into_iter().filter(|it| 0 < it.0);
     let counts =
         text::list(counts.map(|(count, verb)| format!("{} {verb}", text::count(count, "Peer"))));
-    let clusters = text::count(targets.len(), "cluster");
+    let counts = if counts.is_empty() {
+        "No Peer changes".to_owned()
+    } else {
+        format!("{counts} in {}", text::count(targets.len(), "cluster"))
+    };
     let events = fates().map(|it| event(it, &difference.paths));
     let events = events.filter(is_any);
     let events =
@@ -219,7 +223,7 @@ fn summary(difference: &WrittenDiff) -> String {
     let events =
         if events.is_empty() { "No path is affected.".to_owned() } else { format!("{events}.") };
     let meaning = meaning(*grade);
-    format!("since `{against}`: {meaning}. {counts} in {clusters}. {events}")
+    format!("since `{against}`: {meaning}. {counts}. {events}")
 }
 
 /// Returns what a grade means.
@@ -229,7 +233,9 @@ fn meaning(grade: Grade) -> &'static str {
         Grade::Additive => "paths are only gained, and nothing that works is disturbed",
         Grade::Cleanup => "only paths to what no longer exists are removed",
         Grade::Brief => "requests in changed clusters may get no answer for at most 30 seconds",
-        Grade::Disruptive => "paths are lost, or interrupted for longer than 30 seconds",
+        Grade::Disruptive => {
+            "paths are lost, no longer proved, or interrupted for longer than 30 seconds"
+        }
         Grade::Destructive => "clusters lose all their Peers, or all Peers of another cluster",
     }
 }

@@ -1,6 +1,7 @@
 //! Underlays: the networks under the tunnels, which people name because no snapshot shows them.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
@@ -20,6 +21,13 @@ pub struct Underlay {
     pub name: String,
     /// The addresses of the cluster's nodes in it.
     pub cidrs: Vec<Range>,
+}
+
+impl Display for Underlay {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let ranges = self.cidrs.iter().map(|it| it.cidr.to_string());
+        write!(f, "{}: {}", self.name, ranges.collect::<Vec<_>>().join(", "))
+    }
 }
 
 impl Underlay {

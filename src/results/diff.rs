@@ -121,7 +121,7 @@ impl Compared<'_> {
 
     /// Returns the summary in a line, with what was compared with as it is shown there.
     fn headline(&self, against: &str) -> String {
-        let peers = if self.changes.targets.is_empty() {
+        let peers = if self.counts() == PeerCounts::default() {
             format!(
                 "No Peer changes compared with {} ({}).",
                 against,

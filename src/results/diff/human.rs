@@ -100,7 +100,7 @@ fn block(target: &TargetChange, compared: &Compared, width: Width) -> (Grade, St
 
 /// Returns what becomes of the paths between clusters.
 fn paths(compared: &Compared, width: Width) -> String {
-    let arrows = wording::path_arrows(&compared.changes.paths);
+    let arrows = wording::path_arrows(compared.changes);
     let folded = folded(&arrows);
     let mut text = String::new();
     for path in folded.iter().take(LISTED) {

@@ -136,12 +136,11 @@ fn services(page: &mut String, compared: &Compared, limit: usize) {
 }
 
 fn paths(page: &mut String, compared: &Compared, limit: usize) {
-    let paths = &compared.changes.paths;
-    if paths.is_empty() {
+    if compared.changes.paths.is_empty() {
         return;
     }
     page.push_str("\n| from | to | paths |\n| --- | --- | --- |\n");
-    let arrows = wording::path_arrows(paths);
+    let arrows = wording::path_arrows(compared.changes);
     let rows = folded(&arrows).into_iter().map(|it| {
         let from = names(&it.from, "cluster");
         let to = if it.is_mutual() { "each other".to_owned() } else { names(&it.to, "cluster") };

@@ -11,7 +11,9 @@ use super::{Compared, wording};
 /// Returns what to do about a target.
 pub(super) fn of_target(target: &TargetChange, compared: &Compared) -> Vec<String> {
     // No engine delivers to an external peer.
-    if let Some(name) = target.cluster.external() {
+    if let Some(name) = target.cluster.external()
+        && !target.peers.is_empty()
+    {
         let is_there = compared.meshes.iter().any(|it| it.entry(&target.cluster).is_some());
         return vec![if is_there {
             format!(

@@ -3,8 +3,8 @@
 use crate::capacity::units;
 use crate::changes::cause::{ChangedSetting, ChangedValue, FORM};
 use crate::changes::{
-    Cause, CauseEffect, LoadChange, NamedNode, NodeChange, PathChange, PathCounts, PeerChange,
-    PeerChangeKind, PeerCounts, ServiceChange, ServiceChangeKind,
+    Cause, CauseEffect, Changes, LoadChange, NamedNode, NodeChange, PathChange, PathCounts,
+    PeerChange, PeerChangeKind, PeerCounts, ServiceChange, ServiceChangeKind,
 };
 use crate::diagnostic::{Quoted, escaped};
 use crate::mesh::State;
@@ -15,7 +15,7 @@ use crate::report::alike::Arrow;
 use crate::results::peer_difference::{self, moved, ranges};
 use crate::results::source_texts::SourceTexts;
 use crate::rules;
-use crate::text::{count, first, listed};
+use crate::text::{self, count, first, listed};
 
 use super::Compared;
 
@@ -106,11 +106,11 @@ pub(super) fn kind(cause: &Cause) -> &'static str {
 }
 
 /// Returns the changes of paths as arrows between clusters.
-pub(super) fn path_arrows(paths: &[PathChange]) -> Vec<Arrow<'_, String>> {
-    let arrows = paths.iter().map(|path| Arrow {
+pub(super) fn path_arrows(changes: &Changes) -> Vec<Arrow<'_, String>> {
+    let arrows = changes.paths.iter().map(|path| Arrow {
         from: path.from.as_str(),
         to: path.to.as_str(),
-        label: path_change(path).join(", "),
+        label: path_change(path, &changes.causes).join(", "),
     });
     arrows.collect()
 }
@@ -315,12 +315,13 @@ pub(super) fn paths(counts: PathCounts) -> String {
 }
 
 /// Returns the changes of paths as phrases, without those of which there are none.
-pub(super) fn path_change(change: &PathChange) -> Vec<String> {
+fn path_change(change: &PathChange, causes: &[CauseEffect]) -> Vec<String> {
+    let no_longer_proved = no_longer_proved(change, causes);
     let kinds = [
         (change.gained, "gained"),
         (change.assumed, "of these only assumed to work"),
         (change.lost, "lost"),
-        (change.no_longer_proved, "no longer proved, only assumed to work"),
+        (change.no_longer_proved, &no_longer_proved),
         (change.ended.paths, "ended, because a node or an address no longer exists"),
         (change.repaired, "down until this is applied"),
         (change.apart, "interrupted until both clusters have their new Peers"),
@@ -334,6 +335,24 @@ pub(super) fn path_change(change: &PathChange) -> Vec<String> {
         .filter(|(counts, _)| !counts.is_empty())
         .map(|(counts, what)| format!("{} {what}", paths(*counts)))
         .collect()
+}
+
+/// Returns what becomes of paths that are no longer proved, with the settings of both clusters that decide it.
+fn no_longer_proved(change: &PathChange, causes: &[CauseEffect]) -> String {
+    let settings = causes.iter().filter_map(|it| match &it.cause {
+        Cause::Setting(setting) if setting.decides_proof() => Some(setting),
+        _ => None,
+    });
+    let settings = settings.filter_map(|it| Some((it.field, it.cluster.as_ref()?)));
+    let settings = settings.filter(|it| *it.1 == change.from || *it.1 == change.to);
+    let settings: Vec<String> =
+        settings.map(|(field, cluster)| format!("`{field}` of {cluster}")).collect();
+    let why = if settings.is_empty() {
+        String::new()
+    } else {
+        format!(", because {} changed", text::list(settings))
+    };
+    format!("no longer proved, only assumed to work{why}")
 }
 
 /// Returns a cluster or an external peer with its noun.

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use super::*;
 
 mod alike;
+mod assumed;
 mod causes;
 mod controls;
 mod costs;
