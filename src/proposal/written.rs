@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::externals::{Externals, LeftPeer, ProposedExternal};
 use super::{AgreedRange, EndpointAdvice, Proposal, ProposedCluster, WireguardRange};
 use crate::diagnostic::escaped;
+use crate::mesh::Distribution;
 use crate::net::Cidr;
 use crate::text;
 use crate::yaml::scalar;
@@ -19,19 +20,6 @@ kind: ClusterMesh
 metadata:
   # The name of every Peer begins with it, so choose it before the first render.
 ";
-
-/// A default range of pods, and what comes with it.
-struct Distribution {
-    pods: &'static str,
-    services: &'static str,
-    name: &'static str,
-}
-
-/// The distributions whose ranges are known.
-const DISTRIBUTIONS: [Distribution; 2] = [
-    Distribution { pods: "10.42.0.0/16", services: "10.43.0.0/16", name: "k3s" },
-    Distribution { pods: "10.244.0.0/16", services: "10.96.0.0/12", name: "kubeadm with flannel" },
-];
 
 /// The text before the entries for Peers that were made by hand. They are comments, because the first render would give
 /// the clusters a second Peer with the same key.
@@ -318,9 +306,8 @@ fn agreement(range: &AgreedRange) -> String {
     }
 }
 
-fn distribution(cluster: &ProposedCluster) -> Option<&'static Distribution> {
-    let pods = cluster.pods.first()?.cidr.to_string();
-    DISTRIBUTIONS.iter().find(|it| it.pods == pods)
+fn distribution(cluster: &ProposedCluster) -> Option<Distribution> {
+    Distribution::with_pods(cluster.pods.first()?.cidr)
 }
 
 fn list(items: &[String]) -> String {

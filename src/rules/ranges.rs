@@ -6,6 +6,7 @@ use crate::fleet::Fleet;
 mod declared;
 mod flat;
 mod selector;
+mod services;
 mod source;
 mod subnet;
 
@@ -26,6 +27,7 @@ rules! {
     OVERLAPPING_SUBNET = "overlapping-subnet" Warning;
     CAPTURED_NETWORK = "captured-network" Warning;
     LOST_LAN = "lost-lan" Warning;
+    UNDECLARED_SERVICES = "undeclared-services" Notice;
     UNACCEPTED_RANGE = "unaccepted-range" Notice;
     RANGELESS_PEER = "rangeless-peer" Warning;
     UNDONE_SELECTOR = "undone-selector" Warning;
@@ -45,6 +47,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         })
         .collect();
     findings.extend(subnet::findings(fleet));
+    findings.extend(services::findings(fleet));
     // A selector may differ between meshes.
     let members = fleet.members().iter();
     findings.extend(super::once(members.flat_map(selector::findings).collect()));

@@ -235,3 +235,45 @@ a1 pod=10.1.1.0/24 wg=10.201.0.2/24 key=B external=198.18.113.3 endpoint=198.18.
     assert_eq!(with(&format!("{declared}, {all}")), "");
     assert_eq!(with(&format!("{carrier}, {all}")), "");
 }
+
+/// Returns the findings about a cluster without declared Services beside another one.
+fn undeclared(a: &str, b: &str) -> String {
+    let pod = if a.contains("10.244") { "10.244.1.0/24" } else { "10.1.1.0/24" };
+    let node = NODE_A.replace("10.1.1.0/24", pod);
+    report(&[&format!("name: a, wireguardCIDR: 10.201.0.0/24, {a}"), b], &node, NODE_B)
+}
+
+#[test]
+fn a_range_where_undeclared_services_are_by_default_is_a_notice() {
+    let kubeadm = "podCIDRs: [10.244.0.0/16]";
+    let services = format!("{B}, serviceCIDR: 10.96.0.0/16");
+    insta::assert_snapshot!(undeclared(kubeadm, &services), @"
+    notice[undeclared-services] a: no Services are declared, and 10.96.0.0/16 of `b` meets 10.96.0.0/12, their default range in kubeadm and Talos
+      mesh.yaml#/spec/clusters/1/serviceCIDR declared here
+    ");
+    let network = format!("{B}, additionalCIDRs: [10.100.1.0/24]");
+    insta::assert_snapshot!(undeclared(kubeadm, &network), @"
+    notice[undeclared-services] a: no Services are declared, and 10.100.1.0/24 of `b` meets 10.96.0.0/12, their default range in kubeadm and Talos
+      mesh.yaml#/spec/clusters/1/additionalCIDRs/0 declared here
+    ");
+    // If the pods have no default range, other Services in the default of kubeadm are a reason to look.
+    let unknown = "podCIDRs: [10.1.0.0/16]";
+    insta::assert_snapshot!(undeclared(unknown, &services), @"
+    notice[undeclared-services] a: no Services are declared, and 10.96.0.0/16 of `b` meets 10.96.0.0/12, their default range in kubeadm and Talos
+      mesh.yaml#/spec/clusters/1/serviceCIDR declared here
+    ");
+    let k3s = format!("{B}, serviceCIDR: 10.43.0.0/16");
+    for (a, b) in [
+        (unknown, network.as_str()),
+        (unknown, &k3s),
+        (kubeadm, &k3s),
+        (kubeadm, B),
+        ("podCIDRs: [10.244.0.0/16], serviceCIDR: 10.97.0.0/16", &services),
+        ("podCIDRs: [10.244.0.0/16], localNetworks: [10.222.0.0/16]", &services),
+        ("podCIDRs: [10.244.0.0/16], additionalCIDRs: [10.97.0.0/24]", &services),
+        ("podCIDRs: [10.244.0.0/16], acceptedNetworks: [10.2.0.0/16, 10.202.0.0/24]", &services),
+    ] {
+        let found = undeclared(a, b);
+        assert!(!found.contains("undeclared-services"), "{a} {b}: {found}");
+    }
+}

@@ -11,6 +11,7 @@ mod followed;
 mod formats;
 mod levels;
 mod mistakes;
+mod services;
 mod silent;
 mod unread;
 
