@@ -49,7 +49,7 @@ fn met<'f, 'a>(
 ) -> Option<(&'f Member<'a>, &'a Range)> {
     fleet.sources(&member.entry.name).find_map(|source| {
         let takes = |range: &Range| {
-            let mut lists = source.own.entry.accepted_lists().into_iter();
+            let mut lists = source.own.entry.accepted_lists();
             lists.all(|it| it.iter().any(|it| it.cidr.overlaps(range.cidr)))
         };
         let entry = source.member.entry;
