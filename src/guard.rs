@@ -14,7 +14,7 @@ use crate::mesh::{Entry, Mesh};
 use crate::name::MeshName;
 use crate::snapshot::{Node, Snapshot};
 
-pub use same_cluster::{NodeUids, SameCluster};
+pub use same_cluster::{NodeUids, SameCluster, are_most};
 
 /// The effect of a new snapshot on the meshes that its cluster is in.
 #[derive(Clone, Debug)]
@@ -53,6 +53,8 @@ pub enum GuardRefusal {
     },
     /// A mesh loses too many of its usable nodes.
     Shrunk(Shrinkage),
+    /// It shows another cluster, which no person can accept.
+    Twin(SameCluster),
 }
 
 /// Usable nodes that a mesh loses.

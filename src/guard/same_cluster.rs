@@ -1,9 +1,9 @@
 //! One cluster under two names, as its nodes show.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::name::ClusterName;
-use crate::snapshot::Node;
+use crate::snapshot::{Node, Snapshot};
 
 /// The nodes of several clusters, by their uids: Kubernetes gives each only once.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,11 @@ pub struct SameCluster {
     pub node: String,
 }
 
+/// Returns whether a cluster with this many nodes of another one is most likely that one.
+pub fn are_most(shared: usize, of: usize) -> bool {
+    of < 2 * shared
+}
+
 impl NodeUids {
     /// Sets the nodes of a cluster. A dump that was made by hand may have no uids, and is then not
     /// compared.
@@ -28,6 +33,23 @@ impl NodeUids {
         let named = nodes.iter().filter(|node| !node.uid.is_empty());
         let uids = named.map(|node| (node.uid.clone(), node.name.clone()));
         self.0.insert(cluster.clone(), uids.collect());
+    }
+
+    /// Returns the other cluster that has most nodes of a new snapshot. Those of the old one stay its own.
+    pub fn owner(&self, new: &Snapshot, old: Option<&Snapshot>) -> Option<SameCluster> {
+        let own: BTreeSet<&str> =
+            old.iter().flat_map(|it| &it.nodes).map(|it| it.uid.as_str()).collect();
+        self.0.iter().filter(|it| *it.0 != new.cluster).find_map(|(other, uids)| {
+            let is_shared =
+                |it: &&Node| uids.contains_key(&it.uid) && !own.contains(it.uid.as_str());
+            let mut shared = new.nodes.iter().filter(is_shared);
+            let first = shared.next()?;
+            are_most(1 + shared.count(), new.nodes.len()).then(|| SameCluster {
+                cluster: new.cluster.clone(),
+                other: other.clone(),
+                node: first.name.clone(),
+            })
+        })
     }
 
     /// Returns the twins in an order of trust, one for each two clusters. Clusters that are not in

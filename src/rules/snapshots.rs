@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::membership::words;
 use super::{Finding, bare};
-use crate::diagnostic::{Mistakes, Quoted};
+use crate::diagnostic::{Mistakes, Quoted, Severity};
 use crate::document::nearest;
 use crate::fleet::Fleet;
 use crate::guard::{GuardRefusal, SameCluster, Shrinkage};
@@ -53,8 +53,15 @@ pub fn refusals(
                 let message = format!("{} would lose {}", whose(loss), lost(loss));
                 (&SHRUNK_SNAPSHOT, message)
             }
+            GuardRefusal::Twin(twin) => (
+                &TWIN_CLUSTER,
+                format!("the list has the nodes of `{}`, such as {}", twin.other, Quoted(&twin.node)),
+            ),
         };
         let finding = Finding::on_cluster(rule, cluster, format!("{message}; {kept}"));
+        // Without a message, the old snapshot would stay for no visible reason.
+        let is_final = matches!(refusal, GuardRefusal::Twin(_));
+        let finding = Finding { severity: Severity::Error, is_final, ..finding };
         finding.help(match refusal {
             GuardRefusal::TooMany { .. } => format!(
                 "if the cluster is that large, add `--accept {cluster}`, or raise `limits.nodes` \
@@ -65,6 +72,10 @@ pub fn refusals(
                  `--accept {cluster}`"
             ),
             GuardRefusal::Shrunk(loss) => shrunk_help(cluster, loss),
+            GuardRefusal::Twin(SameCluster { other, .. }) => format!(
+                "check the context or file, and run the command again with a list of `{cluster}`; if the snapshot of \
+                 `{other}` is the wrong one, remove that file first"
+            ),
         })
     });
     findings.collect()
@@ -79,7 +90,7 @@ pub fn lost_since(cluster: &ClusterName, refusals: &[GuardRefusal], version: &st
                 let message = format!("{} has lost {}", whose(loss), lost(loss));
                 (&SHRUNK_SNAPSHOT, message)
             }
-            GuardRefusal::TooMany { .. } => return None,
+            GuardRefusal::TooMany { .. } | GuardRefusal::Twin(_) => return None,
         };
         let message = format!("compared with {version}, {message}");
         let finding = Finding::on_cluster(rule, cluster, message);

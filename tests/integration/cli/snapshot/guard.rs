@@ -332,16 +332,23 @@ fn keeping_what_cannot_be_read_is_never_forgiven() {
     assert_eq!(snapshot(&folder, &nodes(), &["--keep-going"]).code, 1);
 }
 
+/// A list of the wrong cluster, which `--accept` does not allow.
 #[test]
-fn two_names_for_one_cluster_are_reported() {
+fn the_nodes_of_another_cluster_are_refused() {
     let folder = eight();
     let dump = json!({ "kind": "NodeList", "items": nodes() }).to_string();
     let twin = ["snapshot", "west", "--from", "-", "--accept", "west"];
     let run = folder.run_with_input(&twin, &dump);
-    assert_eq!(run.code, 0);
+    assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @"
-    snapshots/west.json: 8 nodes, 0 usable, written (+6 ~2 -0 nodes)
-    warning[twin-cluster]: west: node `n1` is also a node of `east`
-    help: check the contexts or files of `west` and `east`: both probably show the nodes of the same cluster
+    snapshots/west.json: 8 nodes, 0 usable, not written
+    error[twin-cluster]: west: the list has the nodes of `east`, such as `n1`; snapshots/west.json was kept
+    help: check the context or file, and run the command again with a list of `west`; if the snapshot of `east` is the wrong one, remove that file first
     ");
+    let lowered = [&twin[..], &["--keep-going"]].concat();
+    assert_eq!(folder.run_with_input(&lowered, &dump).code, 0);
+    // The wrong snapshot is that of the other cluster.
+    fs::remove_file(folder.path("snapshots/east.json")).unwrap();
+    assert_eq!(folder.run_with_input(&twin, &dump).code, 0);
+    assert_eq!(folder.run_with_input(&twin, &dump).code, 0);
 }

@@ -52,6 +52,8 @@ pub(super) struct Keeper<'a> {
     order: Vec<ClusterName>,
     /// The nodes of each, as far as they are known: first from the snapshots that are there.
     nodes: RefCell<NodeUids>,
+    /// Those of the snapshots that are there.
+    known: NodeUids,
 }
 
 impl<'a> Keeper<'a> {
@@ -69,7 +71,7 @@ impl<'a> Keeper<'a> {
                 order.push(entry.name.clone());
             }
         }
-        let keeper = Self {
+        let mut keeper = Self {
             handling,
             is_first: false,
             limits: settings.config.content.limits,
@@ -79,6 +81,7 @@ impl<'a> Keeper<'a> {
             roots: settings.roots_of(&settings.snapshots),
             meshes,
             nodes: RefCell::default(),
+            known: NodeUids::default(),
             order,
         };
         if !handling.check {
@@ -91,12 +94,13 @@ impl<'a> Keeper<'a> {
                 keeper.nodes.borrow_mut().set(cluster, &snapshot.nodes);
             }
         }
+        keeper.known = keeper.nodes.borrow().clone();
         keeper
     }
 
     /// Returns it for clusters that are new in their mesh.
     pub(super) fn for_new_clusters(self) -> Self {
-        Self { is_first: true, ..self }
+        Self { is_first: true, known: NodeUids::default(), ..self }
     }
 
     /// Makes a listing a snapshot of its cluster, and writes or compares it. `now` is the time at which the list began,
@@ -189,10 +193,14 @@ impl<'a> Keeper<'a> {
             findings.extend(self.unknown(cluster));
         }
         let candidate = NewSnapshot { old: before, new: &new, memberships: &memberships };
-        let decision = decide(candidate, &self.limits);
+        let mut decision = decide(candidate, &self.limits);
+        if let Some(twin) = self.known.owner(&new, old.snapshot()) {
+            decision.refusals = vec![GuardRefusal::Twin(twin)];
+        } else {
+            // Also if it is refused: this is what the name leads to.
+            self.nodes.borrow_mut().set(cluster, &new.nodes);
+        }
         findings.extend(snapshots::losses(cluster, &decision.losses));
-        // Also if it is refused: this is what the name leads to.
-        self.nodes.borrow_mut().set(cluster, &new.nodes);
         let described = described(&new.nodes, decision.usable);
         let mut new_text = NewText::new(self.path(cluster), new.to_json()?, described)?;
         let is_same = new_text.is_in(&self.roots, &old)?;
@@ -227,7 +235,8 @@ impl<'a> Keeper<'a> {
         old: &OldSnapshot,
         refusals: &[GuardRefusal],
     ) -> Vec<Finding> {
-        if self.handling.accept.contains(cluster) {
+        let is_twin = matches!(refusals, [GuardRefusal::Twin(_)]);
+        if self.handling.accept.contains(cluster) && !is_twin {
             return Vec::new();
         }
         let kept = self.file(cluster);

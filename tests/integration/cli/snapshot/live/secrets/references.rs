@@ -43,6 +43,7 @@ kind: Config
 clusters: { south: { context: hub }, north: { context: hub } }
 ",
     );
+    std::fs::remove_file(site.folder.path("snapshots/north.json")).unwrap();
     assert_eq!(site.snapshot().code, 0);
 }
 
