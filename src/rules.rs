@@ -86,7 +86,7 @@ pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     findings.extend(endpoints::findings(fleet));
     findings.extend(kilo::findings(fleet, plan));
     findings.extend(snapshots::silent_nodes(fleet));
-    findings.extend(identity::findings(fleet, plan));
+    identity::add(fleet, plan, &mut findings);
     gravest_first(&mut findings);
     findings
 }

@@ -10,6 +10,7 @@ use super::endpoints::{
     FEWER_ANCHORS, LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT, SILENT_ANCHOR,
 };
 use super::gitops::UNREADABLE_MANIFEST;
+use super::identity::KEY_OF_TARGET_NODE;
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
 use super::ranges::{OVERLAPPING_SUBNET, UNACCEPTED_RANGE, UNDONE_SELECTOR, UNROUTABLE_RANGE};
 use super::rendered::{LOST_SOURCE, LOST_TARGET};
@@ -44,7 +45,7 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 21] = [
+static CONSEQUENCES: [ConsequenceRow; 22] = [
     (&OVERLAPPING_SUBNET, &CONTRADICTED, Common::Place),
     (&OVERLAPPING_SUBNET, &OVERLAPPING_RANGES, Common::Place),
     (&SILENT_ANCHOR, &STALE_NODE, Common::Place),
@@ -54,6 +55,7 @@ static CONSEQUENCES: [ConsequenceRow; 21] = [
     (&SILENT_CLUSTER, &CONTRADICTED, Common::Cluster),
     (&UNDONE_SELECTOR, &CONTRADICTED, Common::Cluster),
     (&NO_ANCHOR, &LOOPING_ENDPOINT, Common::Cluster),
+    (&NO_ANCHOR, &KEY_OF_TARGET_NODE, Common::Cluster),
     (&PRIVATE_ENDPOINT, &LOOPING_ENDPOINT, Common::Cluster),
     (&UNACCEPTED_RANGE, &UNROUTABLE_RANGE, Common::Cluster),
     (&UNACCEPTED_RANGE, &LOOPING_ENDPOINT, Common::Cluster),
@@ -204,7 +206,8 @@ fn link_looping(findings: &mut [Finding]) {
     let ranges = of_ranges.iter().filter(|it| caused_by(&endpoints, it).is_none());
     let ranges: BTreeMap<Place, FindingCause> =
         ranges.filter_map(|it| Some((at_first(it)?, it.as_cause()))).collect();
-    for finding in findings.iter_mut().filter(|it| it.rule == &LOOPING_ENDPOINT) {
+    let uncaused = |it: &&mut Finding| it.rule == &LOOPING_ENDPOINT && it.cause.is_none();
+    for finding in findings.iter_mut().filter(uncaused) {
         let known = if finding.node.is_none() { &endpoints } else { &ranges };
         finding.cause = caused_by(known, finding);
     }

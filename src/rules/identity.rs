@@ -28,17 +28,19 @@ rules! {
     NODE_IN_TWO_CLUSTERS = "node-in-two-clusters" Warning;
 }
 
-/// Returns findings about identities, except those from the plan.
-pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
+/// Adds findings about identities, except those from the plan.
+pub(super) fn add(fleet: &Fleet, plan: Option<&Plan>, findings: &mut Vec<Finding>) {
     let nodes = SharedNodes::all(fleet);
-    [
+    let mut found = [
         nodes.iter().filter_map(SharedNodes::finding).collect(),
         cloned_key::findings(fleet, plan, &nodes),
         shared_endpoint::findings(fleet, &nodes),
         shared_internal_ip::findings(fleet),
         captured_endpoint::findings(fleet),
     ]
-    .concat()
+    .concat();
+    findings.append(&mut found);
+    nodes.iter().for_each(|it| it.cause(findings));
 }
 
 #[cfg(test)]

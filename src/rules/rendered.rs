@@ -52,8 +52,9 @@ rules! {
 
 /// The causes of findings about changes, of links and of names. They stand here because losses need them before all
 /// findings are folded.
-pub(super) static CONSEQUENCES: [ConsequenceRow; 20] = [
+pub(super) static CONSEQUENCES: [ConsequenceRow; 21] = [
     (&SHRUNK_SOURCE, &CONTRADICTED, Common::Cluster),
+    (&SHRUNK_SOURCE, &KEY_OF_TARGET_NODE, Common::Cluster),
     (&SHRUNK_SOURCE, &LOOPING_ENDPOINT, Common::Cluster),
     (&SHRUNK_SOURCE, &UNACCEPTED_RANGE, Common::Cluster),
     (&MOVED_ANCHOR, &CONTRADICTED, Common::Cluster),

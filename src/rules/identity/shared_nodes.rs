@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::NODE_IN_TWO_CLUSTERS;
-use crate::diagnostic::Quoted;
+use crate::diagnostic::{FindingCause, Quoted};
 use crate::fleet::{Fleet, Member};
+use crate::guard::are_most;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::rules::Finding;
@@ -75,6 +76,22 @@ impl<'a> SharedNodes<'a> {
         self.cluster == cluster && self.nodes.contains(node)
     }
 
+    /// Makes this the cause of all that a snapshot with the nodes of another cluster leads to.
+    pub(super) fn cause(&self, findings: &mut [Finding]) {
+        if !are_most(self.nodes.len(), self.of) {
+            return;
+        }
+        let cause = FindingCause::of(&NODE_IN_TWO_CLUSTERS, self.cluster);
+        let snapshot = &self.places[0].source;
+        for finding in findings.iter_mut().filter(|it| it.rule != &NODE_IN_TWO_CLUSTERS) {
+            let is_of_cluster = finding.cluster.as_deref() == Some(self.cluster.as_str());
+            let is_of_snapshot = || finding.labels.iter().any(|it| it.place.source == *snapshot);
+            if finding.cause.is_none() && (is_of_cluster || is_of_snapshot()) {
+                finding.cause = Some(cause.clone());
+            }
+        }
+    }
+
     /// Reports the nodes.
     pub(super) fn finding(&self) -> Option<Finding> {
         let (cluster, before) = (self.cluster, self.before);
@@ -82,6 +99,9 @@ impl<'a> SharedNodes<'a> {
         let node = Quoted(self.nodes.first()?);
         let message = match (self.nodes.len(), self.of) {
             (1, _) => format!("node {node} has the UID of a node of `{before}`"),
+            (all, of) if all == of => {
+                format!("all {of} nodes have UIDs of nodes of `{before}`, such as {node}")
+            }
             (some, of) => {
                 format!("{some} of {of} nodes have UIDs of nodes of `{before}`, such as {node}")
             }

@@ -151,6 +151,25 @@ fn a_lost_path_names_the_finding_that_takes_its_range_out() {
     assert_eq!(report["findings"][0]["cause"], json!(null));
 }
 
+/// A snapshot that shows another cluster makes all of its ranges and keys wrong.
+#[test]
+fn a_snapshot_of_another_cluster_is_one_entry() {
+    let folder = Folder::rendered();
+    let east = folder.read("snapshots/east.json");
+    let west = east.replace("\"cluster\":\"east\"", "\"cluster\":\"west\"");
+    folder.write("snapshots/west.json", west);
+    assert_eq!(
+        lines(&folder),
+        ["error node-in-two-clusters findings about 4 nodes and 6 other findings follow from it: \
+             errors[contradicted-declaration, lost-source])"]
+    );
+    let run = folder.run(&["validate"]);
+    assert!(!run.stdout.contains("correct `podCIDRs`"), "{}", run.stdout);
+    // One node may be a mistake of another kind.
+    folder.keep("west", &[node(1, 1), node(3, 2)]);
+    assert!(!lines(&folder)[0].contains("node-in-two-clusters"), "{:?}", lines(&folder));
+}
+
 /// One key in two clusters, and the ranges that move because of it.
 #[test]
 fn a_key_in_two_clusters_is_one_entry() {
