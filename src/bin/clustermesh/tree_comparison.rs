@@ -69,6 +69,9 @@ pub(crate) fn compare(
     Ok(TreeComparison { tree, survey, on_disk, changes, outputs: Outputs::default() })
 }
 
+/// The note if the tree on disk is not that of the meshes and snapshots beside it.
+pub(crate) const OUTDATED: &str = "the rendered tree is not up to date: run `clustermesh render`";
+
 /// Returns whether the tree on disk is that of a plan whose peer sets have these texts, except for foreign files.
 pub(crate) fn is_current(
     plan: &Plan,

@@ -137,9 +137,6 @@ fn diff(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandR
     if args.output != DiffFormat::Github {
         printer.findings(&inputs.files, findings);
     }
-    for note in &before.notes {
-        printer.note(note);
-    }
     let compared = comparison.compared();
     match args.output {
         DiffFormat::Human => printer.finish(&compared, TableFormat::Human)?,
@@ -149,6 +146,10 @@ fn diff(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandR
             printer.print(&compared.github(terminal::stdout(), args.fail_on_weaker))?;
             printer.summarize_differences(&compared);
         }
+    }
+    // Behind a long result, where a person sees them.
+    for note in &before.notes {
+        printer.note(note);
     }
     let is_grave = args.check_losses && changes.grade() == Grade::Destructive;
     let is_weaker = args.fail_on_weaker && compared.judged.is_some_and(JudgedChange::is_weaker);
@@ -301,20 +302,16 @@ fn changes(
     }
     if changes.grade() == Grade::None {
         before.notes.extend(uncertain_leaders(&after));
-        // With the plugin of Argo CD, no version has a tree.
-        let old = before.inputs.as_ref();
-        let has_tree =
-            before::is_there(inputs)? || old.map(before::is_there).transpose()? == Some(true);
-        let is_current = || tree_comparison::is_current(plan, texts, &inputs.settings);
-        if has_tree && !args.dumps.are_any() && !is_current()? {
-            before.notes.push(OUTDATED.to_owned());
-        }
+    }
+    // With the plugin of Argo CD, no version has a tree.
+    let old = before.inputs.as_ref();
+    let has_tree =
+        before::is_there(inputs)? || old.map(before::is_there).transpose()? == Some(true);
+    if has_tree && !tree_comparison::is_current(plan, texts, &inputs.settings)? {
+        before.notes.push(tree_comparison::OUTDATED.to_owned());
     }
     Ok(changes)
 }
-
-/// The note if nothing changes, and the tree is not that of the new version.
-const OUTDATED: &str = "the rendered tree is not what `render` writes for this version; `clustermesh render --check` lists the files that differ";
 
 /// The note if only the new version is known.
 const UNCOMPARED: &str = "the old version has no usable mesh and snapshots, so Services of other clusters are not compared";

@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 
 use anyhow::anyhow;
-use clustermesh::diagnostic::Mistakes;
+use clustermesh::diagnostic::{Mistakes, Severity};
 use clustermesh::expectations::Expectations;
 use clustermesh::proof::messages::expectation;
 use clustermesh::results::findings::Report;
@@ -18,7 +18,8 @@ use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs::{Inputs, unread_controls};
 use crate::output::{Printer, ReportFormat};
 use crate::settings::FileOptions;
-use crate::threshold::FailOn;
+use crate::threshold::{FailOn, Threshold};
+use crate::tree_comparison::OUTDATED;
 use crate::{Outcome, checked_plan, inputs};
 
 /// Report problems in meshes, snapshots and rendered files
@@ -114,7 +115,15 @@ pub(crate) fn run(
     };
     printer.answer(&text, args.output == ReportFormat::Human)?;
     match args.output {
-        ReportFormat::Human => printer.counts(findings, checked.checked().as_ref()),
+        ReportFormat::Human => {
+            printer.counts(findings, checked.checked().as_ref());
+            // An error stops a render.
+            let is_right = !Threshold(Severity::Error).fails(findings.iter());
+            let tree = checked.rendered.as_ref().filter(|_| is_right).map(|it| &it.survey);
+            if tree.is_some_and(|it| it.is_there() && !it.is_current()) {
+                printer.note(OUTDATED);
+            }
+        }
         ReportFormat::Github => printer.summarize(&report),
         _ => {}
     }

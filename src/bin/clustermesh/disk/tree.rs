@@ -60,6 +60,11 @@ impl TreeSurvey {
         missing.is_empty() && changed.is_empty() && stale.is_empty() && blocked.is_empty()
     }
 
+    /// Returns whether there is any generated file.
+    pub(crate) fn is_there(&self) -> bool {
+        ![&self.same, &self.changed, &self.stale].into_iter().all(Vec::is_empty)
+    }
+
     /// Fails, naming everything under `root` that is in the way.
     pub(crate) fn check_unblocked(&self, root: &Path) -> anyhow::Result<()> {
         if self.blocked.is_empty() {

@@ -91,6 +91,8 @@ fn many_alike_targets_are_one_row() {
 
     Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed. 40 of 41 targets changed compared with `HEAD`: +0 ~0 -40 Peers.
 
+    note: the rendered tree is not up to date: run `clustermesh render`
+
     | cause | changes of Peers |
     | --- | --- |
     | node `hub/n2` was removed | `spoke-002xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, spoke-003xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, spoke-004xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, spoke-005xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, spoke-006xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx +0 ~0 -1, and 35 more targets` |

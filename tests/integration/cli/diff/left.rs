@@ -59,11 +59,11 @@ fn a_renamed_cluster_is_known_without_its_mesh() {
     let note = "cluster west is now called orient: its nodes have the same keys; its Kustomization or Application must \
                 apply the folder `orient`";
     let run = repository.diff(&["--against", "old"]);
-    assert_eq!(run.stderr, format!("note: {note}\n"));
+    assert!(run.stderr.starts_with(&format!("note: {note}\n")), "{}", run.stderr);
     let page = repository.diff(&["--against", "old", "--output", "markdown"]).stdout;
     assert_contains(&page, &format!("\nnote: {note}\n"));
     let changes = repository.diff(&["--against", "old", "--output", "json"]).json();
-    assert_eq!(changes["notes"], json!([note]));
+    assert_eq!(changes["notes"][0], json!(note));
     // Half of the Peers have other keys.
     let mut other = node(3, 2);
     other["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode([99; 32]));
