@@ -203,17 +203,18 @@ impl Fault {
         self.kind.is_final
     }
 
-    fn finding(&self, cluster: &ClusterName, message: String) -> Finding {
+    /// Returns the finding, of which the help ends with how the cluster gets a context.
+    fn finding(
+        &self,
+        cluster: &ClusterName,
+        message: String,
+        set: fn(&ClusterName, &str) -> String,
+    ) -> Finding {
         let mut finding = Finding::on_cluster(self.kind.rule, cluster, message);
         if !self.kubeconfig.is_empty() {
             finding.group.clone_from(&self.kubeconfig);
         }
-        let context = self.context.as_ref().map(|context| {
-            format!(
-                "set `clusters: {{ {cluster}: {{ context: {context} }} }}` in the config, or run \
-                 `clustermesh snapshot {cluster} --context {context}`"
-            )
-        });
+        let context = self.context.as_deref().map(|it| set(cluster, it));
         finding.help(format!("{}{}", self.help, context.unwrap_or_default()))
     }
 }
@@ -255,7 +256,7 @@ pub fn fault(cluster: &ClusterName, fault: &Fault, kept: Option<&str>) -> Findin
         Some(file) => format!("{file} was kept"),
         None => "it has no snapshot yet".to_owned(),
     };
-    fault.finding(cluster, format!("could not be read: {fault}; {kept}"))
+    fault.finding(cluster, format!("could not be read: {fault}; {kept}"), set_context)
 }
 
 /// Returns the finding about the operator's objects that could not be read.
@@ -266,7 +267,21 @@ pub fn unread_meshes(fault: &Fault) -> Finding {
 
 /// Returns the finding about a cluster that could not be read and has no snapshot to keep.
 pub fn unread(cluster: &ClusterName, fault: &Fault) -> Finding {
-    fault.finding(cluster, format!("could not be read: {fault}"))
+    fault.finding(cluster, format!("could not be read: {fault}"), set_context)
+}
+
+/// Returns the same about a cluster of `--context` that is in no mesh yet, so that no other command knows it.
+pub fn unread_new(cluster: &ClusterName, fault: &Fault) -> Finding {
+    fault.finding(cluster, format!("could not be read: {fault}"), |cluster, context| {
+        format!("write `--context {cluster}={context}`")
+    })
+}
+
+fn set_context(cluster: &ClusterName, context: &str) -> String {
+    format!(
+        "set `clusters: {{ {cluster}: {{ context: {context} }} }}` in the config, or run `clustermesh snapshot {cluster} \
+         --context {context}`"
+    )
 }
 
 /// Returns the finding about a cluster that has no Peers because Kilo's CRD is not there.

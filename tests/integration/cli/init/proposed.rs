@@ -471,6 +471,22 @@ mod live {
     const CONTEXTS: [&str; 4] =
         ["init", "--context=east", "--context=west=admin@west", "--name=prod"];
 
+    /// Other commands do not know a cluster that is in no mesh.
+    #[test]
+    fn an_unknown_context_leads_to_the_known_ones() {
+        let folder = dumps([1, 2]);
+        let contexts = ["alpha", "admin@west"].map(|it| Context::new(it, "http://127.0.0.1:1"));
+        folder.write("kubeconfig", kubeconfig(&contexts));
+        let run = run(&folder, &["init", "--from=west=west.json", "--context=east"]);
+        assert_eq!(run.code, 2);
+        insta::assert_snapshot!(run.stderr, @"
+        error[unknown-context]: east: could not be read: kubeconfig has no context `east`
+        help: known contexts: `alpha`, `admin@west`; write `--context east=CONTEXT`
+
+        1 error
+        ");
+    }
+
     #[test]
     fn a_mesh_is_proposed_from_contexts() {
         let nodes = |cluster| dump(cluster)["items"].as_array().unwrap().clone();

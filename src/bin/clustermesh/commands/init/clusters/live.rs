@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::Source;
 use clustermesh::name::ClusterName;
+use clustermesh::rules::Finding;
 use clustermesh::rules::clusters::{self, Fault, UNREADABLE};
 use clustermesh::{mesh, yaml};
 
@@ -32,7 +33,7 @@ impl ClusterOptions {
         let reach = self.reach(&self.contexts);
         reach.settle(settings);
         let mut contact = reach.contact(addressed, settings, &[])?;
-        let mut read = read(&mut contact, &clusters, settings)?;
+        let mut read = read(&mut contact, &clusters, settings, clusters::unread_new)?;
         let given = |it: &ReadCluster| {
             self.contexts.iter().position(|context| context.cluster == it.nodes.cluster)
         };
@@ -72,7 +73,8 @@ impl ClusterOptions {
         let all: BTreeSet<&ClusterName> = entries.map(|it| &it.name).collect();
         let addressed = Addressed { read: &all, nameable: &all };
         let mut contact = reach.contact_with(kubeconfigs, addressed, settings, &reading.meshes)?;
-        let mut mesh = ProposedMesh::new(yaml, read(&mut contact, &all, settings)?);
+        let mut mesh =
+            ProposedMesh::new(yaml, read(&mut contact, &all, settings, clusters::unread)?);
         mesh.is_operators = true;
         Ok(mesh)
     }
@@ -88,6 +90,7 @@ fn read(
     contact: &mut Contact,
     clusters: &BTreeSet<&ClusterName>,
     settings: &Settings,
+    unread: fn(&ClusterName, &Fault) -> Finding,
 ) -> CommandResult<Vec<ReadCluster>> {
     let answers =
         contact.ask(clusters, Wanted::NodesAndServiceRanges, None, |cluster, answer| {
@@ -97,7 +100,7 @@ fn read(
     for (cluster, answer) in answers {
         match answer {
             Ok(answer) => read.push(answer),
-            Err(fault) => faults.push(clusters::unread(&cluster, &fault)),
+            Err(fault) => faults.push(unread(&cluster, &fault)),
         }
     }
     if faults.is_empty() {
