@@ -69,6 +69,17 @@ pub struct Shrinkage {
     pub gone: Vec<String>,
     /// Those that are there but no longer usable, with the reason.
     pub unusable: Vec<(String, Option<ExcludedReason>)>,
+    /// The limit that it exceeds, if it is not all of them.
+    pub limit: Option<ShareLimit>,
+}
+
+/// A limit of the share of usable nodes that a mesh may lose.
+#[derive(Clone, Copy, Debug)]
+pub struct ShareLimit {
+    /// The share, in percent.
+    pub percent: usize,
+    /// The weight of a node whose object is gone, in percent.
+    pub gone_percent: usize,
 }
 
 /// Decides whether a new snapshot may take the place of the old one.
@@ -103,7 +114,11 @@ pub fn decide(candidate: NewSnapshot, limits: &Limits) -> GuardDecision {
     losses.retain(|loss| 0 < loss.nodes());
     let (too_much, losses): (Vec<Shrinkage>, Vec<Shrinkage>) =
         losses.into_iter().partition(|it| it.is_too_much(limits));
-    refusals.extend(too_much.into_iter().map(GuardRefusal::Shrunk));
+    let share = ShareLimit { percent: limits.lost_percent, gone_percent: limits.gone_percent };
+    refusals.extend(too_much.into_iter().map(|loss| {
+        let limit = (loss.nodes() < loss.before).then_some(share);
+        GuardRefusal::Shrunk(Shrinkage { limit, ..loss })
+    }));
     GuardDecision { usable: (!memberships.is_empty()).then_some(usable.len()), refusals, losses }
 }
 
@@ -149,6 +164,7 @@ fn shrinkage(
         before: before.usable.len(),
         gone: Vec::new(),
         unusable: Vec::new(),
+        limit: None,
     };
     for name in &before.usable {
         if now.usable.contains(name) {

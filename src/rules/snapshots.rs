@@ -7,7 +7,7 @@ use super::{Finding, bare};
 use crate::diagnostic::{Mistakes, Quoted, Severity};
 use crate::document::nearest;
 use crate::fleet::Fleet;
-use crate::guard::{GuardRefusal, SameCluster, Shrinkage};
+use crate::guard::{GuardRefusal, SameCluster, ShareLimit, Shrinkage};
 use crate::kilo::lost_lead::LostLead;
 use crate::membership::Unready;
 use crate::name::ClusterName;
@@ -264,7 +264,7 @@ fn lost(loss: &Shrinkage) -> String {
     let share = match loss.nodes() {
         1 if before == 1 => "its only usable node".to_owned(),
         all if all == before => format!("all {before} usable nodes"),
-        some => format!("{some} of {before} usable nodes"),
+        some => format!("{some} of {before} usable nodes{}", exceeded(loss)),
     };
     let mut parts = Vec::new();
     if !loss.gone.is_empty() {
@@ -279,6 +279,19 @@ fn lost(loss: &Shrinkage) -> String {
         parts.push(format!("unusable: {}", listed(unusable)));
     }
     format!("{share}; {}", parts.join("; "))
+}
+
+/// Returns the limit that a loss exceeds, if it does.
+fn exceeded(loss: &Shrinkage) -> String {
+    let Some(ShareLimit { percent, gone_percent }) = loss.limit else {
+        return String::new();
+    };
+    let weight = if loss.gone.is_empty() || gone_percent == 100 {
+        String::new()
+    } else {
+        format!(", where a node that is gone counts {gone_percent}%")
+    };
+    format!(" (the limit is {percent}%{weight})")
 }
 
 fn duration(seconds: i64) -> String {
@@ -306,13 +319,14 @@ mod tests {
             before: 9,
             gone: names(1..6).collect(),
             unusable: vec![("n7\u{1b}".to_owned(), Some(ExcludedReason::NoPublicKey))],
+            limit: Some(ShareLimit { percent: 25, gone_percent: 50 }),
         };
         let found = refusals(
             &"east".parse().unwrap(),
             &[GuardRefusal::Shrunk(loss)],
             Some("snapshots/east.json"),
         );
-        insta::assert_snapshot!(found[0].message, @r"mesh prod would lose 6 of 9 usable nodes; gone: n1, n2, n3, n4, n5; unusable: n7\u{1b} (annotation kilo.squat.ai/key is missing or empty); snapshots/east.json was kept");
+        insta::assert_snapshot!(found[0].message, @r"mesh prod would lose 6 of 9 usable nodes (the limit is 25%, where a node that is gone counts 50%); gone: n1, n2, n3, n4, n5; unusable: n7\u{1b} (annotation kilo.squat.ai/key is missing or empty); snapshots/east.json was kept");
         insta::assert_snapshot!(found[0].help.as_deref().unwrap(), @"correct what makes nodes unusable and run the command again with a new list; if the list was incomplete, run the command again with a new list; if the loss is intended, add `--accept east`");
     }
 

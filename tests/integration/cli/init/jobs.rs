@@ -450,7 +450,7 @@ fn small_losses_do_not_add_up_to_a_large_one() {
     let run = jobs.folder.run(&["diff", "--against", day.trim(), "--check-losses"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     let found = format!(
-        "error[shrunk-snapshot]: west: compared with {}, mesh prod has lost 4 of 6 usable nodes; gone: n3",
+        "error[shrunk-snapshot]: west: compared with {}, mesh prod has lost 4 of 6 usable nodes (the limit is 25%, where a node that is gone counts 50%); gone: n3",
         day.trim()
     );
     assert_contains(&run.stderr, &found);

@@ -56,7 +56,7 @@ fn keeps_a_cluster_that_loses_more_than_a_quarter() {
     }
     insta::assert_snapshot!(refusal(&folder, &broken, &[]), @"
     snapshots/east.json: 8 nodes, 5 usable, not written
-    error[shrunk-snapshot]: east: mesh prod would lose 3 of 8 usable nodes; unusable: n1 (no pod CIDR is assigned), n2 (no pod CIDR is assigned), n3 (no pod CIDR is assigned); snapshots/east.json was kept
+    error[shrunk-snapshot]: east: mesh prod would lose 3 of 8 usable nodes (the limit is 25%); unusable: n1 (no pod CIDR is assigned), n2 (no pod CIDR is assigned), n3 (no pod CIDR is assigned); snapshots/east.json was kept
     help: correct what makes nodes unusable and run the command again with a new list; if the loss is intended, add `--accept east`
     ");
     let run = snapshot(&folder, &broken, &["--accept", "east"]);
@@ -84,7 +84,7 @@ fn counts_nodes_that_are_gone_by_half() {
     let folder = eight();
     insta::assert_snapshot!(refusal(&folder, &nodes()[5..], &[]), @"
     snapshots/east.json: 3 nodes, 3 usable, not written
-    error[shrunk-snapshot]: east: mesh prod would lose 5 of 8 usable nodes; gone: n1, n2, n3, n4, n5; snapshots/east.json was kept
+    error[shrunk-snapshot]: east: mesh prod would lose 5 of 8 usable nodes (the limit is 25%, where a node that is gone counts 50%); gone: n1, n2, n3, n4, n5; snapshots/east.json was kept
     help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again with a new list
     ");
     let run = snapshot(&folder, &nodes()[4..], &[]);
@@ -282,7 +282,7 @@ fn without_a_mesh_keys_and_pod_cidrs_count() {
     keep(&folder, &nodes());
     insta::assert_snapshot!(refusal(&folder, &nodes()[..1], &[]), @"
     snapshots/east.json: 1 node, not written
-    error[shrunk-snapshot]: east: the cluster would lose 7 of 8 usable nodes; gone: n2, n3, n4, n5, n6, n7, n8; snapshots/east.json was kept
+    error[shrunk-snapshot]: east: the cluster would lose 7 of 8 usable nodes (the limit is 25%, where a node that is gone counts 50%); gone: n2, n3, n4, n5, n6, n7, n8; snapshots/east.json was kept
     help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again with a new list
     ");
     let run = snapshot(&folder, &nodes()[..6], &[]);
