@@ -40,7 +40,9 @@ pub(super) fn add(fleet: &Fleet, plan: Option<&Plan>, findings: &mut Vec<Finding
     ]
     .concat();
     findings.append(&mut found);
-    nodes.iter().for_each(|it| it.cause(findings));
+    for shared in &nodes {
+        shared.cause(findings);
+    }
 }
 
 #[cfg(test)]
