@@ -14,6 +14,16 @@ pub fn noun<N: Copy + From<u8> + PartialEq>(number: N, noun: &str) -> String {
     format!("{noun}{plural}")
 }
 
+/// Returns a number of things out of all: `2 of 3 nodes`, `all 3 nodes`, `both nodes`, `the only node`.
+pub fn share(some: usize, all: usize, noun: &str) -> String {
+    match (some, all) {
+        (1, 1) => format!("the only {noun}"),
+        (2, 2) => format!("both {noun}s"),
+        (some, all) if some == all => format!("all {}", count(all, noun)),
+        (some, all) => format!("{some} of {}", count(all, noun)),
+    }
+}
+
 /// Returns all names with commas between them.
 pub fn list(names: impl IntoIterator<Item = impl Display>) -> String {
     let mut text = String::new();
@@ -109,6 +119,8 @@ mod tests {
     #[test]
     fn sentences_stay_short() {
         assert_eq!([0, 1, 2].map(|it| count(it, "node")).join("; "), "0 nodes; 1 node; 2 nodes");
+        let shares = [(1, 1), (2, 2), (1, 2)].map(|(some, all)| share(some, all, "node"));
+        assert_eq!(shares.join("; "), "the only node; both nodes; 1 of 2 nodes");
         let names = ["a", "b", "c"];
         assert_eq!(list(names), "a, b, c");
         assert_eq!(quoted(names), "`a`, `b`, `c`");

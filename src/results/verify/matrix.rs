@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::{CLASSES, SHOWN, Verified, are_assumed};
 use crate::agent::fabric::SiteId;
+use crate::mesh::State;
 use crate::proof::verify::{ClassPair, Pairing, Tally};
 use crate::report::alike::{Arrow, folded};
 use crate::report::table::TextTable;
@@ -109,9 +110,13 @@ impl Verified<'_, '_> {
                 ),
             };
         }
-        // An external peer reaches the clusters that its entry lists, so a missing link is intended.
-        let is_host = |it: SiteId| self.fabric.site(it).cluster.is_external();
-        let apart = apart.iter().filter(|it| !is_host(it.from) && !is_host(it.to)).count();
+        // An external peer reaches the clusters that its entry lists, and the links of a cluster that joins or leaves wait
+        // for it, so a missing link is intended.
+        let is_meant = |it: SiteId| {
+            let site = self.fabric.site(it);
+            !site.cluster.is_external() && site.entry.state == State::Joined
+        };
+        let apart = apart.iter().filter(|it| is_meant(it.from) && is_meant(it.to)).count();
         if 0 < apart {
             let have = if apart == 1 { "has" } else { "have" };
             let _ = writeln!(rest, "{} of clusters {have} no link.", text::count(apart, "pair"));

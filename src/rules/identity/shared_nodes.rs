@@ -10,6 +10,7 @@ use crate::name::ClusterName;
 use crate::place::Place;
 use crate::rules::Finding;
 use crate::snapshot::Node;
+use crate::text::share;
 
 /// A node of a cluster.
 struct Owned<'a> {
@@ -99,12 +100,10 @@ impl<'a> SharedNodes<'a> {
         let node = Quoted(self.nodes.first()?);
         let message = match (self.nodes.len(), self.of) {
             (1, _) => format!("node {node} has the UID of a node of `{before}`"),
-            (all, of) if all == of => {
-                format!("all {of} nodes have UIDs of nodes of `{before}`, such as {node}")
-            }
-            (some, of) => {
-                format!("{some} of {of} nodes have UIDs of nodes of `{before}`, such as {node}")
-            }
+            (some, of) => format!(
+                "{} have UIDs of nodes of `{before}`, such as {node}",
+                share(some, of, "node")
+            ),
         };
         let finding = Finding::on_cluster(&NODE_IN_TWO_CLUSTERS, cluster, message)
             .at(again.key("uid"), format!("in `{cluster}`"))

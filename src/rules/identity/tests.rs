@@ -167,7 +167,7 @@ fn one_cluster_under_two_names_is_reported_as_such() {
     warning[key-in-two-clusters] c/b: left out: same public key as b/b, whose cluster ranks higher (target a)
       c.json#/nodes/0/annotations/kilo.squat.ai~1key 
       b.json#/nodes/0/annotations/kilo.squat.ai~1key 
-    warning[node-in-two-clusters] c: 3 of 3 nodes have UIDs of nodes of `b`, such as `b`
+    warning[node-in-two-clusters] c: all 3 nodes have UIDs of nodes of `b`, such as `b`
       c.json#/nodes/0/uid in `c`
       b.json#/nodes/0/uid in `b`
     ");

@@ -11,7 +11,7 @@ use crate::rules::{Finding, bare};
 use crate::snapshot::Node;
 use crate::snapshot::plugin::NetworkPlugin;
 use crate::snapshot::pods::PodOutside;
-use crate::text::count;
+use crate::text::share;
 
 /// A node that shows other pods than Kilo routes.
 struct UnroutedNode<'n> {
@@ -43,11 +43,10 @@ pub(in crate::rules) fn finding(cluster: &Cluster) -> Option<Finding> {
     let name = &cluster.entry.name;
     let message = format!(
         "{plugin} gives pods addresses that Kilo does not route: pods of {} have {}, and its pod CIDR is {assigned} \
-         ({} of {})",
+         ({})",
         bare(&first.node.name),
         first.pods,
-        nodes.len(),
-        count(cluster.nodes.len(), "node")
+        share(nodes.len(), cluster.nodes.len(), "node")
     );
     let setting = match plugin {
         NetworkPlugin::Cilium => "set `ipam.mode=kubernetes` in the Helm values of Cilium",
@@ -66,12 +65,11 @@ pub(in crate::rules) fn finding(cluster: &Cluster) -> Option<Finding> {
 pub fn unrouted(cluster: &ClusterName, outside: &[PodOutside], sampled: usize) -> Option<Finding> {
     let first = outside.first()?;
     let message = format!(
-        "pods have addresses that Kilo does not route: a pod of {} has {}, and the pod CIDR of the node is {} ({} of {})",
+        "pods have addresses that Kilo does not route: a pod of {} has {}, and the pod CIDR of the node is {} ({})",
         bare(&first.node.name),
         first.address,
         first.assigned,
-        outside.len(),
-        count(sampled, "node")
+        share(outside.len(), sampled, "node")
     );
     let finding = Finding::on_cluster(&MISMATCHED_POD_ADDRESSES, cluster, message);
     Some(finding.help(
@@ -110,7 +108,7 @@ mod tests {
           help: set `ipam.mode=kubernetes` in the Helm values of Cilium, create all pods of the cluster again, then run `clustermesh snapshot east`
         ");
         insta::assert_snapshot!(report_on(&["plugin=Calico,192.168.9.1/32"]), @r#"
-        warning[mismatched-pod-addresses] east: Calico gives pods addresses that Kilo does not route: pods of n0 have 192.168.9.1/32, and its pod CIDR is 10.1.0.0/24 (1 of 1 node)
+        warning[mismatched-pod-addresses] east: Calico gives pods addresses that Kilo does not route: pods of n0 have 192.168.9.1/32, and its pod CIDR is 10.1.0.0/24 (the only node)
           help: set the IPAM of the network plugin to `host-local` with `"subnet": "usePodCidr"`, create all pods of the cluster again, then run `clustermesh snapshot east`
         "#);
     }

@@ -8,7 +8,7 @@ use crate::name::peer_name;
 use crate::rules::nodes::NODE_NOT_SELECTED;
 use crate::rules::plan::within;
 use crate::rules::{Finding, bare};
-use crate::text::listed;
+use crate::text::{listed, share};
 use crate::tree_diff::{Case, Shrunk};
 
 /// Returns the finding about Peers that go, given what cuts their target off.
@@ -19,8 +19,8 @@ pub(super) fn finding(
 ) -> Finding {
     let Shrunk { source, before, gone } = &case.what;
     let message = format!(
-        "{} of {before} Peers would be removed: {} {}",
-        gone.len(),
+        "{} would be removed: {} {}",
+        share(gone.len(), *before, "Peer"),
         listed(gone.iter().map(|it| bare(it))),
         within(&case.targets)
     );

@@ -458,18 +458,18 @@ fn a_shallow_clone_without_the_commit_names_the_cure() {
 #[test]
 fn needs_git_and_a_repository() {
     let repository = Repository::of(Folder::rendered());
-    insta::assert_snapshot!(repository.refusal(&[]), @"error: the repository has no commit yet; to compare with a rendered folder, add --against DIR");
+    insta::assert_snapshot!(repository.refusal(&[]), @"error: the repository has no commit yet; compare with a rendered folder (--against DIR), or with nothing if nothing was applied yet (--against none)");
     let empty = tempfile::tempdir().unwrap();
     let path = [("PATH", empty.path().to_str().unwrap())];
     let run = repository.diff_with(&path, &[]);
     assert_eq!(run.code, 2);
-    insta::assert_snapshot!(run.stderr, @"error: `git` was not found in PATH; install git; to compare with a rendered folder, add --against DIR");
+    insta::assert_snapshot!(run.stderr, @"error: `git` was not found in PATH; install git; compare with a rendered folder (--against DIR), or with nothing if nothing was applied yet (--against none)");
     // Where no commit is asked for, no git is needed.
     let run = repository.diff_with(&path, &["--against", "rendered"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let run = Folder::rendered().run(&["diff"]);
     assert_eq!(run.code, 2);
-    insta::assert_snapshot!(run.stderr, @"error: this folder is not in a git repository; to compare with a rendered folder, add --against DIR");
+    insta::assert_snapshot!(run.stderr, @"error: this folder is not in a git repository; compare with a rendered folder (--against DIR), or with nothing if nothing was applied yet (--against none)");
 }
 
 #[test]
@@ -492,7 +492,7 @@ fn a_bare_repository_has_worktrees() {
     crate::support::copy(Folder::rendered().0.path(), &repository.folder.path("bare"));
     let run = repository.diff_in("bare", &[]);
     assert_eq!(run.code, 2, "{}", run.stdout);
-    insta::assert_snapshot!(run.stderr, @"error: this is a bare repository, which has no working tree; to compare with a rendered folder, add --against DIR");
+    insta::assert_snapshot!(run.stderr, @"error: this is a bare repository, which has no working tree; compare with a rendered folder (--against DIR), or with nothing if nothing was applied yet (--against none)");
 }
 
 /// Names of objects have 64 digits there.

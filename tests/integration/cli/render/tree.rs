@@ -253,7 +253,7 @@ fn tells_what_flux_and_argo_cd_would_choke_on() {
     assert_eq!(code, 1);
     insta::assert_snapshot!(text, @"
     rendered/north/Kustomization: error[rival-kustomization] north: `rendered/north/Kustomization` (a file) is a second kustomization, not written by clustermesh
-    rendered/east/prod--west.yaml:9:9: warning[shrunk-source] east: 2 of 2 Peers would be removed: ${X}--east--n1, ${X}--east--n2 (target east)
+    rendered/east/prod--west.yaml:9:9: warning[shrunk-source] east: both Peers would be removed: ${X}--east--n1, ${X}--east--n2 (target east)
     rendered/west/deep: warning[stray-manifest] west: `rendered/west/deep` (a folder) was not written by clustermesh and may be applied together with the Peers
     rendered/east/prod--west.yaml:9:3: warning[variable-in-manifest] east: prod--west.yaml contains `${`, which Flux may replace as a variable
     rendered/east/prod--west.yaml:9:3: warning[edited-file] east: prod--west.yaml was edited: the Peers differ from what clustermesh writes

@@ -150,7 +150,7 @@ fn pods_with_other_addresses_are_assumed() {
     west   east   0/4 ?4
     west   north  4/4
 
-    warning[mismatched-pod-addresses]: east: Cilium gives pods addresses that Kilo does not route: pods of n1 have 10.0.1.0/24, and its pod CIDR is 10.1.1.0/24 (2 of 2 nodes)
+    warning[mismatched-pod-addresses]: east: Cilium gives pods addresses that Kilo does not route: pods of n1 have 10.0.1.0/24, and its pod CIDR is 10.1.1.0/24 (both nodes)
     help: set `ipam.mode=kubernetes` in the Helm values of Cilium, create all pods of the cluster again, then run `clustermesh snapshot east`
 
     8 of 24 declared paths work in both directions, and 16 are assumed to work.

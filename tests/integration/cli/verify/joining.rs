@@ -53,7 +53,6 @@ fn the_paths_of_a_cluster_that_joins_are_proved() {
     FROM  TO    pod → pod
     east  west  4/4
     west  east  4/4
-    4 pairs of clusters have no link.
 
     All 8 declared paths work in both directions.
 

@@ -79,7 +79,10 @@ impl<'a> Against<'a> {
         }
         let Some(name) = &args.against else {
             let revision = Revision::open(HEAD).map_err(|error| {
-                anyhow!("{error:#}; to compare with a rendered folder, add {AGAINST} DIR")
+                anyhow!(
+                    "{error:#}; compare with a rendered folder ({AGAINST} DIR), or with nothing if nothing was applied yet \
+                     ({AGAINST} {NOTHING})"
+                )
             })?;
             return Ok(Self::Revision(Arc::new(revision)));
         };
