@@ -38,7 +38,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use crate::agent::applied::AppliedFile;
-use crate::agent::fabric::{AwakeClusters, Fabric};
+use crate::agent::fabric::{AwakeClusters, Fabric, SiteId};
 use crate::config::Capacity;
 use crate::engine::Engines;
 use crate::fleet::Fleet;
@@ -173,7 +173,7 @@ impl Changes {
         let paths = path_summary::summarize(versions, counterparts, transitions, &proof, most);
         let is_counted = paths.is_some();
         self.paths = paths.unwrap_or_default();
-        self.add_weakened(fabric);
+        self.add_weakened(fabric, transitions);
         let cut = match versions.before.fleet {
             None => cut_off(transitions, fabric, &proof),
             Some(_) => BTreeSet::new(),
@@ -188,13 +188,17 @@ impl Changes {
         });
     }
 
-    /// Adds the two clusters of paths that are lost or no longer proved although no Peer of either changes: a mesh declares
-    /// something else about one, or its nodes report something else. Without targets, nothing else becomes of paths.
-    fn add_weakened(&mut self, after: &Fabric) {
+    /// Adds the two clusters of paths that are lost or no longer proved although no Peer of either changes, because a mesh
+    /// declares something else about one. What nodes report is so regardless of a change.
+    fn add_weakened(&mut self, after: &Fabric, transitions: &ClusterTransitions) {
         let known: BTreeSet<&ClusterName> = self.targets.iter().map(|it| &it.cluster).collect();
-        let ends = self.paths.iter().filter(|it| it.is_weakened()).map(|it| [&it.from, &it.to]);
-        let ends = ends.filter(|it| !it.iter().any(|it| known.contains(it))).flatten();
-        let sites = ends.filter_map(|it| after.site_named(it.as_str())).collect::<BTreeSet<_>>();
+        let weakened = self.paths.iter().filter(|it| it.is_weakened());
+        let ends = weakened.map(|it| [&it.from, &it.to]);
+        let ends = ends.filter(|it| !it.iter().any(|it| known.contains(it)));
+        let ends = ends.map(|it| it.map(|it| after.site_named(it.as_str())));
+        let is_declared = |it: &SiteId| transitions.0[*it].has_new_premises;
+        let ends = ends.filter(|it| it.iter().flatten().any(is_declared)).flatten().flatten();
+        let sites: BTreeSet<SiteId> = ends.collect();
         self.targets.extend(sites.into_iter().map(|it| TargetChange::unchanged(after.site(it))));
         self.targets.sort_by(|a, b| a.cluster.cmp(&b.cluster));
         if self.targets.is_empty() {
@@ -274,7 +278,7 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         unwatched: BTreeSet::new(),
     };
     let have_new_peers = !changes.targets.is_empty();
-    if have_new_peers || transitions.0.iter().any(|it| it.has_new_nodes) {
+    if have_new_peers || transitions.0.iter().any(|it| it.has_new_premises) {
         let affected = AffectedPairs::new(&transitions, versions.fabrics(), &followed);
         changes.prove(versions, &counterparts, &transitions, &affected, delivery);
         if have_new_peers && !delivery.watched.is_empty() {

@@ -164,6 +164,9 @@ pub struct NamedNode {
 /// The form of an entry, as if it were a field: typed or flat.
 pub const FORM: &str = "form";
 
+/// The fields of an entry that decide which paths from and to its cluster are proved.
+pub(super) const DECIDING_PROOF: [&str; 3] = ["endpointDomains", "podSource", "underlays"];
+
 /// A line of a mesh or of the config that is another one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ChangedSetting {
@@ -182,7 +185,7 @@ pub struct ChangedSetting {
 impl ChangedSetting {
     /// Returns whether it decides which paths from and to its cluster are proved.
     pub fn decides_proof(&self) -> bool {
-        matches!(self.field, "endpointDomains" | "podSource" | "underlays")
+        DECIDING_PROOF.contains(&self.field)
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::blocks::FollowedAddresses;
+use super::cause::DECIDING_PROOF;
 use super::clusters::Counterparts;
 use super::peer_change::PeerDifferences;
 use super::rollout_tables::{RolloutTables, TransientTable};
@@ -27,6 +28,8 @@ pub(super) struct ClusterTransition<'s> {
     pub(super) has_new_peers: bool,
     /// True if its nodes, or the declarations about it, have changed.
     pub(super) has_new_nodes: bool,
+    /// True if a mesh declares something else about it that decides which paths are proved.
+    pub(super) has_new_premises: bool,
     /// The states of its agents in between.
     pub(super) rollout: RolloutTables<'s>,
 }
@@ -62,6 +65,9 @@ impl<'s> ClusterTransitions<'s> {
 impl<'s> ClusterTransition<'s> {
     fn new(old: Option<Arc<Site<'s>>>, after: Arc<Site<'s>>) -> Self {
         let has_new_nodes = old.as_ref().is_none_or(|old| has_new_nodes(old, &after));
+        let has_new_premises = old.as_ref().is_some_and(|old| {
+            DECIDING_PROOF.iter().any(|it| old.entry.values(it) != after.entry.values(it))
+        });
         let files: &'s [AppliedFile] = old.as_ref().map_or(&[], |it| it.files);
         let has_new_peers = !have_same_peers(files, after.files);
         let now = match old {
@@ -74,6 +80,7 @@ impl<'s> ClusterTransition<'s> {
             peers: PeerDifferences::find(now, after),
             has_new_peers,
             has_new_nodes,
+            has_new_premises,
             rollout: RolloutTables::default(),
         }
     }

@@ -126,8 +126,8 @@ pub fn missing_snapshots(missing: &[&MissingSnapshot], folder: &str) -> Finding 
     let clusters = count(missing.len(), "cluster");
     let quoted = listed(names.iter().map(|it| Quoted(it)));
     let message = format!("{clusters} have no snapshot in {}: {quoted}", Quoted(folder));
-    let named = if missing.len() <= IN_COMMAND { names } else { Vec::new() };
-    let command = [&["clustermesh snapshot"], &*named].concat().join(" ");
+    let in_command = if missing.len() <= IN_COMMAND { names } else { Vec::new() };
+    let command = [&["clustermesh snapshot"], &*in_command].concat().join(" ");
     let places = missing.iter().take(NAMED).map(|it| (it.place.clone(), "named here"));
     Finding::new(&MISSING_SNAPSHOT, message).at_each(places).help(format!(
         "run `{command}`, or with `--from CLUSTER=FILE` for each, a file with the output of \
