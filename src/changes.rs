@@ -189,7 +189,7 @@ impl Changes {
     }
 
     /// Adds the two clusters of paths that are lost or no longer proved although no Peer of either changes, because a mesh
-    /// declares something else about one. What nodes report is so regardless of a change.
+    /// declares something else about one. A change is not the cause of what nodes report.
     fn add_weakened(&mut self, after: &Fabric, transitions: &ClusterTransitions) {
         let known: BTreeSet<&ClusterName> = self.targets.iter().map(|it| &it.cluster).collect();
         let weakened = self.paths.iter().filter(|it| it.is_weakened());

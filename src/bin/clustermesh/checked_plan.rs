@@ -225,7 +225,7 @@ pub(crate) fn missing(inputs: &Inputs) -> Vec<MissingSnapshot> {
     UnreadMember::all(&inputs.meshes, &inputs.snapshots).1
 }
 
-/// Returns findings about missing snapshots: one for all of which no file tells more.
+/// Returns findings about missing snapshots. Those that no other file explains are one.
 pub(crate) fn missing_snapshots(inputs: &Inputs, missing: &[MissingSnapshot]) -> Vec<Finding> {
     let unread = missing.iter().filter(|missing| {
         // A file that is there and wrong is not missing.

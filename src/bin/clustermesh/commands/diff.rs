@@ -104,7 +104,7 @@ choice! {
         /// Requests in changed clusters may get no answer for at most 30 seconds; nodes behind NAT that send nothing may be
         /// unreachable for up to 205 seconds
         Brief,
-        /// A path is lost, no longer proved, or interrupted for longer
+        /// A path is lost or unproved, or interrupted for longer
         Disruptive,
         /// A cluster loses all of its Peers, or all Peers of another one
         Destructive,
