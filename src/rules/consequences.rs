@@ -88,6 +88,16 @@ impl<'f> PossibleCauses<'f> {
     }
 }
 
+/// Sets the causes of findings that have none among themselves.
+pub(super) fn link_all(findings: &mut [Finding], rows: &[ConsequenceRow]) {
+    // Of very many findings, few can be a cause.
+    let known = findings.iter().filter_map(|it| Some(it.cause.as_ref()?.rule.name()));
+    let rules: BTreeSet<&str> = rows.iter().map(|it| it.1.name()).chain(known).collect();
+    let can_be_cause = |it: &&Finding| rules.contains(it.rule.name());
+    let reported: Vec<Finding> = findings.iter().filter(can_be_cause).cloned().collect();
+    link(findings, &reported, rows);
+}
+
 /// Sets the causes of findings that have none among all that are reported.
 pub(super) fn link(findings: &mut [Finding], reported: &[Finding], rows: &[ConsequenceRow]) {
     let causes = PossibleCauses::new(reported);

@@ -78,10 +78,9 @@ type FoldKind<'a> = (&'static str, Severity, &'a str, &'a str, Option<String>);
 /// Every node keeps its place. A consequence of another finding is listed with that one instead.
 pub(super) fn folded(findings: Vec<Finding>) -> Vec<Finding> {
     let mut findings = at_all_places(with_one_kubeconfig(findings));
-    let reported = findings.clone();
     link_looping(&mut findings);
-    consequences::link(&mut findings, &reported, &CONSEQUENCES);
-    consequences::link(&mut findings, &reported, &rendered::CONSEQUENCES);
+    consequences::link_all(&mut findings, &CONSEQUENCES);
+    consequences::link_all(&mut findings, &rendered::CONSEQUENCES);
     let mut alike: BTreeMap<FoldKind, Vec<usize>> = BTreeMap::new();
     for (index, finding) in findings.iter().enumerate() {
         if let Some(kind) = kind(finding) {

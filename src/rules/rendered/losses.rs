@@ -151,8 +151,7 @@ pub fn add_losses(
     findings.retain(|it| !is_graver(it));
     allow_at_causes(findings, &losses, &instruction);
     findings.extend(losses);
-    let reported = findings.clone();
-    consequences::link(findings, &reported, &CONSEQUENCES);
+    consequences::link_all(findings, &CONSEQUENCES);
     gravest_first(findings);
 }
 
