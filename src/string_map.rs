@@ -6,6 +6,9 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// The largest number of entries of which each is looked at.
+const FEW: usize = 32;
+
 /// Texts by key, in the order of the keys.
 ///
 /// Large fleets have a hundred thousand of these maps with a dozen short texts each, which are read and hardly
@@ -30,9 +33,13 @@ impl StringMap {
     /// Returns the value of a key.
     pub fn get(&self, key: impl AsRef<str>) -> Option<&str> {
         let key = key.as_ref();
-        // Most keys have another length, so a search by order takes more.
-        let entry = self.entries.iter().find(|it| self.key(**it) == key)?;
-        Some(self.value(*entry))
+        // Of a few keys, most have another length, so a search by order takes more.
+        let place = if self.entries.len() <= FEW {
+            self.entries.iter().position(|it| self.key(*it) == key)?
+        } else {
+            self.entries.binary_search_by(|it| self.key(*it).cmp(key)).ok()?
+        };
+        self.entries.get(place).map(|it| self.value(*it))
     }
 
     /// Returns whether there is a value for a key.
@@ -241,6 +248,17 @@ mod tests {
         assert_eq!(map.get("bb"), None);
         assert!(map.contains_key("") && !map.is_empty());
         assert_eq!(format!("{map:?}"), r#"{"": "x", "a": "", "b": "3", "c": "4"}"#);
+    }
+
+    #[test]
+    fn many_keys_are_found_like_few() {
+        let keys: Vec<String> = (0..2 * FEW).map(|it| format!("key-{it}")).collect();
+        for count in [FEW, FEW + 1, keys.len()] {
+            let map: StringMap = keys[..count].iter().map(|it| (it.as_str(), &it[4..])).collect();
+            for (number, key) in keys.iter().enumerate() {
+                assert_eq!(map.get(key), (number < count).then(|| &key[4..]));
+            }
+        }
     }
 
     #[test]
