@@ -14,7 +14,7 @@ use crate::mesh::{Entry, Mesh};
 use crate::name::MeshName;
 use crate::snapshot::{Node, Snapshot};
 
-pub use same_cluster::{NodeUids, SameCluster, are_most};
+pub use same_cluster::{NodeOwners, NodeUids, SameCluster, are_most};
 
 /// The effect of a new snapshot on the meshes that its cluster is in.
 #[derive(Clone, Debug)]

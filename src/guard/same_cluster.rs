@@ -9,6 +9,10 @@ use crate::snapshot::{Node, Snapshot};
 #[derive(Clone, Debug, Default)]
 pub struct NodeUids(BTreeMap<ClusterName, BTreeMap<String, String>>);
 
+/// The clusters of each node, by its UID: of hundreds of clusters, each is compared with all others.
+#[derive(Debug, Default)]
+pub struct NodeOwners(BTreeMap<String, Vec<ClusterName>>);
+
 /// A cluster with a node of another: perhaps two contexts lead to one cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SameCluster {
@@ -35,21 +39,15 @@ impl NodeUids {
         self.0.insert(cluster.clone(), uids.collect());
     }
 
-    /// Returns the other cluster that has most nodes of a new snapshot. Those of the old one stay its own.
-    pub fn owner(&self, new: &Snapshot, old: Option<&Snapshot>) -> Option<SameCluster> {
-        let own: BTreeSet<&str> =
-            old.iter().flat_map(|it| &it.nodes).map(|it| it.uid.as_str()).collect();
-        self.0.iter().filter(|it| *it.0 != new.cluster).find_map(|(other, uids)| {
-            let is_shared =
-                |it: &&Node| uids.contains_key(&it.uid) && !own.contains(it.uid.as_str());
-            let mut shared = new.nodes.iter().filter(is_shared);
-            let first = shared.next()?;
-            are_most(1 + shared.count(), new.nodes.len()).then(|| SameCluster {
-                cluster: new.cluster.clone(),
-                other: other.clone(),
-                node: first.name.clone(),
-            })
-        })
+    /// Returns the clusters of each node.
+    pub fn owners(&self) -> NodeOwners {
+        let mut owners = NodeOwners::default();
+        for (cluster, uids) in &self.0 {
+            for uid in uids.keys() {
+                owners.0.entry(uid.clone()).or_default().push(cluster.clone());
+            }
+        }
+        owners
     }
 
     /// Returns the twins in an order of trust, one for each two clusters. Clusters that are not in
@@ -73,5 +71,26 @@ impl NodeUids {
             }
         }
         twins
+    }
+}
+
+impl NodeOwners {
+    /// Returns the other cluster that has most nodes of a new snapshot. Those of the old one stay its own.
+    pub fn of_most(&self, new: &Snapshot, old: Option<&Snapshot>) -> Option<SameCluster> {
+        let own: BTreeSet<&str> =
+            old.iter().flat_map(|it| &it.nodes).map(|it| it.uid.as_str()).collect();
+        let mut shared: BTreeMap<&ClusterName, Vec<&str>> = BTreeMap::new();
+        for node in new.nodes.iter().filter(|it| !own.contains(it.uid.as_str())) {
+            let others = self.0.get(&node.uid).into_iter().flatten();
+            for other in others.filter(|it| **it != new.cluster) {
+                shared.entry(other).or_default().push(&node.name);
+            }
+        }
+        let (other, nodes) = shared.into_iter().find(|it| are_most(it.1.len(), new.nodes.len()))?;
+        Some(SameCluster {
+            cluster: new.cluster.clone(),
+            other: other.clone(),
+            node: (*nodes.first()?).to_owned(),
+        })
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clustermesh::config::Limits;
 use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::document::nearest;
-use clustermesh::guard::{GuardRefusal, NewSnapshot, NodeUids, SameCluster, decide};
+use clustermesh::guard::{GuardRefusal, NewSnapshot, NodeOwners, NodeUids, SameCluster, decide};
 use clustermesh::kilo::carry_over::carry_over;
 use clustermesh::kilo::lost_lead::mark_lost_leads;
 use clustermesh::kilo::node::annotation;
@@ -52,8 +52,8 @@ pub(super) struct Keeper<'a> {
     order: Vec<ClusterName>,
     /// The nodes of each, as far as they are known: first from the snapshots that are there.
     nodes: RefCell<NodeUids>,
-    /// Those of the snapshots that are there.
-    known: NodeUids,
+    /// The clusters of the nodes in the snapshots that are there.
+    owners: NodeOwners,
 }
 
 impl<'a> Keeper<'a> {
@@ -81,7 +81,7 @@ impl<'a> Keeper<'a> {
             roots: settings.roots_of(&settings.snapshots),
             meshes,
             nodes: RefCell::default(),
-            known: NodeUids::default(),
+            owners: NodeOwners::default(),
             order,
         };
         if !handling.check {
@@ -94,13 +94,13 @@ impl<'a> Keeper<'a> {
                 keeper.nodes.borrow_mut().set(cluster, &snapshot.nodes);
             }
         }
-        keeper.known = keeper.nodes.borrow().clone();
+        keeper.owners = keeper.nodes.borrow().owners();
         keeper
     }
 
     /// Returns it for clusters that are new in their mesh.
     pub(super) fn for_new_clusters(self) -> Self {
-        Self { is_first: true, known: NodeUids::default(), ..self }
+        Self { is_first: true, owners: NodeOwners::default(), ..self }
     }
 
     /// Makes a listing a snapshot of its cluster, and writes or compares it. `now` is the time at which the list began,
@@ -194,7 +194,7 @@ impl<'a> Keeper<'a> {
         }
         let candidate = NewSnapshot { old: before, new: &new, memberships: &memberships };
         let mut decision = decide(candidate, &self.limits);
-        if let Some(twin) = self.known.owner(&new, old.snapshot()) {
+        if let Some(twin) = self.owners.of_most(&new, old.snapshot()) {
             decision.refusals = vec![GuardRefusal::Twin(twin)];
         } else {
             // Also if it is refused: this is what the name leads to.
