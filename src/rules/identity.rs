@@ -40,9 +40,7 @@ pub(super) fn add(fleet: &Fleet, plan: Option<&Plan>, findings: &mut Vec<Finding
     ]
     .concat();
     findings.append(&mut found);
-    for shared in &nodes {
-        shared.cause(findings);
-    }
+    shared_nodes::link(&nodes, findings);
 }
 
 #[cfg(test)]

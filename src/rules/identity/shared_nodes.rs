@@ -37,6 +37,22 @@ impl Owned<'_> {
     }
 }
 
+/// Makes a snapshot with the nodes of another cluster the cause of all that it leads to.
+pub(super) fn link(shared: &[SharedNodes], findings: &mut [Finding]) {
+    let wrong = shared.iter().filter(|it| are_most(it.nodes.len(), it.of));
+    let by_cluster: BTreeMap<&str, &SharedNodes> =
+        wrong.map(|it| (it.cluster.as_str(), it)).collect();
+    let snapshots = by_cluster.values().map(|it| (&it.places[0].source, *it));
+    let by_snapshot: BTreeMap<_, &SharedNodes> = snapshots.collect();
+    let is_meant = |it: &&mut Finding| it.rule != &NODE_IN_TWO_CLUSTERS && it.cause.is_none();
+    for finding in findings.iter_mut().filter(is_meant) {
+        let of_cluster = finding.cluster.as_deref().and_then(|it| by_cluster.get(it));
+        let mut sources = finding.labels.iter().map(|it| &it.place.source);
+        let cause = of_cluster.or_else(|| sources.find_map(|it| by_snapshot.get(it)));
+        finding.cause = cause.map(|it| FindingCause::of(&NODE_IN_TWO_CLUSTERS, it.cluster));
+    }
+}
+
 impl<'a> SharedNodes<'a> {
     /// Returns the nodes that two clusters claim. A UID is given once, so both snapshots are most likely
     /// of one cluster.
@@ -75,22 +91,6 @@ impl<'a> SharedNodes<'a> {
     /// Returns whether a node of a cluster is reported here.
     pub(super) fn has(&self, cluster: &ClusterName, node: &str) -> bool {
         self.cluster == cluster && self.nodes.contains(node)
-    }
-
-    /// Makes this the cause of all that a snapshot with the nodes of another cluster leads to.
-    pub(super) fn cause(&self, findings: &mut [Finding]) {
-        if !are_most(self.nodes.len(), self.of) {
-            return;
-        }
-        let cause = FindingCause::of(&NODE_IN_TWO_CLUSTERS, self.cluster);
-        let snapshot = &self.places[0].source;
-        for finding in findings.iter_mut().filter(|it| it.rule != &NODE_IN_TWO_CLUSTERS) {
-            let is_of_cluster = finding.cluster.as_deref() == Some(self.cluster.as_str());
-            let is_of_snapshot = || finding.labels.iter().any(|it| it.place.source == *snapshot);
-            if finding.cause.is_none() && (is_of_cluster || is_of_snapshot()) {
-                finding.cause = Some(cause.clone());
-            }
-        }
     }
 
     /// Reports the nodes.
