@@ -192,13 +192,12 @@ impl Changes {
     /// declares something else about one. A change is not the cause of what nodes report.
     fn add_weakened(&mut self, after: &Fabric, transitions: &ClusterTransitions) {
         let known: BTreeSet<&ClusterName> = self.targets.iter().map(|it| &it.cluster).collect();
+        let site = |it: &ClusterName| after.site_named(it.as_str());
         let weakened = self.paths.iter().filter(|it| it.is_weakened());
-        let ends = weakened.map(|it| [&it.from, &it.to]);
-        let ends = ends.filter(|it| !it.iter().any(|it| known.contains(it)));
-        let ends = ends.map(|it| it.map(|it| after.site_named(it.as_str())));
-        let is_declared = |it: &SiteId| transitions.0[*it].has_new_premises;
-        let ends = ends.filter(|it| it.iter().flatten().any(is_declared)).flatten().flatten();
-        let sites: BTreeSet<SiteId> = ends.collect();
+        let pairs = weakened.filter(|it| !known.contains(&it.from) && !known.contains(&it.to));
+        let pairs = pairs.filter_map(|it| Some([site(&it.from)?, site(&it.to)?]));
+        let declared = pairs.filter(|it| it.iter().any(|it| transitions.0[*it].has_new_premises));
+        let sites: BTreeSet<SiteId> = declared.flatten().collect();
         self.targets.extend(sites.into_iter().map(|it| TargetChange::unchanged(after.site(it))));
         self.targets.sort_by(|a, b| a.cluster.cmp(&b.cluster));
         if self.targets.is_empty() {
