@@ -217,6 +217,13 @@ fn the_core_stays_pure() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
+/// `.ci/run` draws random worlds with one set of features only, since the library is the same with any.
+#[test]
+fn the_library_has_no_features() {
+    let has_features = |file: &PathBuf| production_code(file).contains("feature = ");
+    assert_eq!(core_files().into_iter().find(has_features), None);
+}
+
 /// If a message is worded otherwise, the program must do the same, above all in what it shows of strangers' files.
 #[test]
 fn no_text_of_a_message_decides() {
