@@ -206,15 +206,12 @@ impl Verified<'_, '_> {
 
     fn summary(&self) -> String {
         let total = self.verification.total();
-        let mut declared = declared_paths(&total);
+        let mut sentences = Vec::new();
         if !self.is_passed && 0 < total.promised && total.kept == total.promised {
             // The last line must not look like a success.
-            if let Some(first) = declared.get_mut(..1) {
-                first.make_ascii_lowercase();
-            }
-            declared = format!("Problems were found, although {declared}");
+            sentences.push("Problems were found.".to_owned());
         }
-        let mut sentences = vec![declared];
+        sentences.push(declared_paths(&total));
         if 0 < total.reached {
             let verb = if total.reached == 1 { "works" } else { "work" };
             let paths = text::count(total.reached, "undeclared path");

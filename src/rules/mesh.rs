@@ -130,7 +130,7 @@ pub fn missing_snapshots(missing: &[&MissingSnapshot], folder: &str) -> Finding 
     let command = [&["clustermesh snapshot"], &*in_command].concat().join(" ");
     let places = missing.iter().take(NAMED).map(|it| (it.place.clone(), "named here"));
     Finding::new(&MISSING_SNAPSHOT, message).at_each(places).help(format!(
-        "run `{command}`, or with `--from CLUSTER=FILE` for each, a file with the output of \
+        "run `{command}`, or give each cluster as `--from CLUSTER=FILE`, with the output of \
          `kubectl get nodes -o json`"
     ))
 }

@@ -184,8 +184,8 @@ impl Fabric<'_> {
             || self.claimant(site, address, endpoint.port.get()).is_some()
     }
 
-    /// Returns the clusters any of whose nodes may be at one of some endpoints. Of nodes that claim one place together,
-    /// none is there, which is not looked at.
+    /// Returns the clusters any of whose nodes may be at one of some endpoints. Unlike [`Self::may_be_at`], it takes a node
+    /// that claims a place together with others of its cluster, too.
     pub fn sites_at<'e>(&self, endpoints: impl Iterator<Item = &'e Endpoint>) -> BTreeSet<SiteId> {
         let mut ports: BTreeMap<IpAddr, BTreeSet<u16>> = BTreeMap::new();
         for endpoint in endpoints {

@@ -11,7 +11,7 @@ use crate::proof::verify::{Leak, LeakedRange};
 use crate::rules::Finding;
 use crate::text::{NAMED, count, listed};
 
-/// Reports leaks, those between two clusters together: the ranges if they are linked, otherwise a packet.
+/// Reports leaks, one finding for two clusters: with the ranges if they are linked, otherwise with a packet.
 pub(super) fn leaks(fabric: &Fabric, leaks: &[Leak]) -> Vec<Finding> {
     let mut apart: BTreeMap<[SiteId; 2], Vec<&Leak>> = BTreeMap::new();
     let mut of_pairs: BTreeMap<[SiteId; 2], Vec<(&Leak, LeakedRange)>> = BTreeMap::new();
@@ -73,8 +73,8 @@ fn unlinked(fabric: &Fabric, leaks: &[&Leak]) -> Option<Finding> {
     let refused = refusing(&leak.refusals);
     let more = match others.len() {
         0 => String::new(),
-        1 => "; 1 more path between the two is open".to_owned(),
-        more => format!("; {more} more paths between the two are open"),
+        1 => "; 1 more packet between the two gets through".to_owned(),
+        more => format!("; {more} more packets between the two get through"),
     };
     let message = format!(
         "{} of {from} reaches {} of {to} although {}{more}",

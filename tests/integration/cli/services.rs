@@ -386,7 +386,7 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
        |       ^^^^^^^^ the Service
     help: `clustermesh validate` lists the nodes and ranges that are left out
 
-    Problems were found, although all 21 declared paths work in both directions. Pods reach 0 of 2 Services of other clusters, if the proxies of their clusters work. Some nodes do not reach shop/api, shop/west-db.
+    Problems were found. All 21 declared paths work in both directions. Pods reach 0 of 2 Services of other clusters, if the proxies of their clusters work. Some nodes do not reach shop/api, shop/west-db.
     ");
 }
 

@@ -180,7 +180,7 @@ fn fails_where_clusters_that_nothing_links_reach_each_other() {
     let (code, text) = verified(&folder, &["--output", "concise"]);
     insta::assert_snapshot!(text, @"
     error[outdated-tree] the rendered tree is not what `render` would write: 4 files differ (rendered/north/kustomization.yaml, rendered/north/prod--west.yaml, rendered/west/kustomization.yaml and 1 more), and `render` would refuse (lost-source)
-    rendered/north/prod--west.yaml:12:5: error[unpromised-reach] north: 10.2.1.0 of north reaches 10.3.1.0 of west although no mesh links the two clusters; 1 more path between the two is open
+    rendered/north/prod--west.yaml:12:5: error[unpromised-reach] north: 10.2.1.0 of north reaches 10.3.1.0 of west although no mesh links the two clusters; 1 more packet between the two gets through
     ");
     assert_eq!(code, 1);
 }

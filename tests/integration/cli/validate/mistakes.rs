@@ -175,7 +175,7 @@ fn names_all_missing_snapshots() {
     ...
     13 |     - name: west
        |             ---- named here
-    help: run `clustermesh snapshot east north west`, or with `--from CLUSTER=FILE` for each, a file with the output of `kubectl get nodes -o json`
+    help: run `clustermesh snapshot east north west`, or give each cluster as `--from CLUSTER=FILE`, with the output of `kubectl get nodes -o json`
 
     1 error
     nothing was written

@@ -200,7 +200,7 @@ fn a_denial_fails_where_a_packet_gets_through() {
        |     ------------- accepted by this range
     help: remove the link, the node or the range from the mesh: Kilo has no firewall, and clustermesh does not read NetworkPolicies
 
-    Problems were found, although all 24 declared paths work in both directions. 0 of 1 expectation is met.
+    Problems were found. All 24 declared paths work in both directions. 0 of 1 expectation is met.
     "#);
     assert_eq!(code, 1);
 }

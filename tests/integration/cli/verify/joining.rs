@@ -99,7 +99,7 @@ fn what_a_cluster_would_break_is_shown_and_does_not_fail() {
     error[failed-expectation]: expectation `talk`: expected Deny, but 10.2.1.0 (a pod on north/n1) reaches 10.1.1.0 (a pod on east/n1) (4 of 4 pairs)
     help: remove the link, the node or the range from the mesh: Kilo has no firewall, and clustermesh does not read NetworkPolicies
 
-    Problems were found, although all 24 declared paths work in both directions. 0 of 1 expectation is met.
+    Problems were found. All 24 declared paths work in both directions. 0 of 1 expectation is met.
     ");
     let object = object(&folder);
     assert_eq!(object["holds"], true);

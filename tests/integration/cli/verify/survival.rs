@@ -39,7 +39,7 @@ fn an_expectation_requires_survival() {
        |               ^^^^^^^^^^^^ expected to survive
     help: limit the expectation to `class: Pod`, or remove `survives`: one node carries a range of a whole cluster until the next render
 
-    Problems were found, although all 28 declared paths work in both directions. 1 of 2 expectations are met.
+    Problems were found. All 28 declared paths work in both directions. 1 of 2 expectations are met.
     ");
     assert_eq!(code, 1);
     let json = folder.run(&["verify", "-o", "json"]).json();
@@ -67,7 +67,7 @@ fn survival_is_about_paths_that_work() {
       |     ^^^^^^^^
     help: remove `survives`
 
-    Problems were found, although all 24 declared paths work in both directions. No expectations were checked, because their file has a mistake.
+    Problems were found. All 24 declared paths work in both directions. No expectations were checked, because their file has a mistake.
     ");
     folder.write("expectations.yaml", SURVIVES.replace("nodes: 1", "nodes: 2"));
     let run = folder.run(&["verify"]);
@@ -83,6 +83,6 @@ fn survival_is_about_paths_that_work() {
        |                        -
     help: write a number from 1 to 1
 
-    Problems were found, although all 24 declared paths work in both directions. No expectations were checked, because their file has a mistake.
+    Problems were found. All 24 declared paths work in both directions. No expectations were checked, because their file has a mistake.
     ");
 }
