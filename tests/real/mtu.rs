@@ -95,7 +95,7 @@ impl Side {
             ("granularity", "full".to_owned()),
             ("persistent-keepalive", "25".to_owned()),
         ];
-        let node = node("n1", vec![format!("10.{number}.0.0/24")], None, annotations);
+        let node = node(name, vec![format!("10.{number}.0.0/24")], None, annotations);
         let snapshot = Snapshot::new(name.parse().unwrap(), vec![node]).unwrap();
         snapshot.to_json().unwrap()
     }

@@ -8,9 +8,15 @@ use crate::fleet::{Fleet, Member};
 use crate::guard::are_most;
 use crate::name::ClusterName;
 use crate::place::Place;
-use crate::rules::Finding;
+use crate::rules::kilo::UNROUTABLE_FAMILY;
+use crate::rules::nodes::{CONTRADICTED, CUT_OFF, SILENT_CLUSTER};
+use crate::rules::{Finding, Rule};
 use crate::snapshot::Node;
 use crate::text::share;
+
+/// Rules that judge the nodes of a cluster, of which findings may point only to its entry. Others that point there judge
+/// the entry alone, such as its `mtu`.
+static OF_ENTRIES: [&Rule; 4] = [&CONTRADICTED, &CUT_OFF, &SILENT_CLUSTER, &UNROUTABLE_FAMILY];
 
 /// A node of a cluster.
 struct Owned<'a> {
@@ -46,7 +52,8 @@ pub(super) fn link(shared: &[SharedNodes], findings: &mut [Finding]) {
     let by_snapshot: BTreeMap<_, &SharedNodes> = snapshots.collect();
     let is_meant = |it: &&mut Finding| it.rule != &NODE_IN_TWO_CLUSTERS && it.cause.is_none();
     for finding in findings.iter_mut().filter(is_meant) {
-        let of_cluster = finding.cluster.as_deref().and_then(|it| by_cluster.get(it));
+        let of_cluster = finding.cluster.as_deref().filter(|_| OF_ENTRIES.contains(&finding.rule));
+        let of_cluster = of_cluster.and_then(|it| by_cluster.get(it));
         let mut sources = finding.labels.iter().map(|it| &it.place.source);
         let cause = of_cluster.or_else(|| sources.find_map(|it| by_snapshot.get(it)));
         finding.cause = cause.map(|it| FindingCause::of(&NODE_IN_TWO_CLUSTERS, it.cluster));

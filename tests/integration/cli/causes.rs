@@ -165,6 +165,11 @@ fn a_snapshot_of_another_cluster_is_one_entry() {
     );
     let run = folder.run(&["validate"]);
     assert!(!run.stdout.contains("correct `podCIDRs`"), "{}", run.stdout);
+    // What only the entry has does not follow from nodes.
+    let mtu = "    - name: west\n      mtu: { underlay: 1460, pods: 1420 }\n";
+    folder.edit("mesh.yaml", "    - name: west\n", mtu);
+    assert_eq!(lines(&folder)[1..], ["warning exceeded-mtu"]);
+    folder.edit("mesh.yaml", mtu, "    - name: west\n");
     // One node may be a mistake of another kind.
     folder.keep("west", &[node(1, 1), node(3, 2)]);
     assert!(!lines(&folder)[0].contains("node-in-two-clusters"), "{:?}", lines(&folder));
