@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::rc::Rc;
 
 use crate::fleet::Fleet;
 use crate::mesh::{Mesh, MirroredService};
 use crate::name::{ClusterName, MeshName, ServiceName};
-use crate::net::{self, Family};
-use crate::plan::{Plan, Target};
+use crate::net::prefixes::Prefixes;
+use crate::net::{self, Cidr, Family};
+use crate::plan::{PeerSetId, Plan};
 use crate::port::ServicePort;
 use crate::snapshot::services::{FoundService, ServiceSnapshot};
 
@@ -41,6 +43,17 @@ pub struct Mirror<'a> {
     pub service: &'a MirroredService,
     /// Its cluster IP in the cluster that has it.
     pub address: IpAddr,
+}
+
+/// A cluster that may get the Services of another one.
+struct PossibleTarget<'p> {
+    cluster: &'p ClusterName,
+    /// The family that it routes, if that is known.
+    family: Option<Family>,
+    /// Its own Services.
+    known: Option<&'p ServiceSnapshot>,
+    /// The addresses that its Peers of the other cluster carry, of each mesh.
+    carried: Vec<Rc<Prefixes<()>>>,
 }
 
 /// A flaw of a Service.
@@ -107,8 +120,16 @@ impl<'a> Mirrors<'a> {
         let accepting = accepting.filter(|it| !it.accepted_services.is_empty());
         mirrors.targets = accepting.map(|it| (&it.name, Vec::new())).collect();
         for mesh in meshes {
+            let mut by_source: BTreeMap<&ClusterName, Vec<&MirroredService>> = BTreeMap::new();
             for service in &mesh.services {
-                mirrors.add(mesh, service, (fleet, plan), snapshots);
+                by_source.entry(&service.source).or_default().push(service);
+            }
+            for (source, services) in by_source {
+                let targets = PossibleTarget::all((mesh, source), (fleet, plan), snapshots);
+                let known = snapshots.get(source);
+                for service in services {
+                    mirrors.add(mesh, service, &targets, known);
+                }
             }
         }
         for services in mirrors.targets.values_mut() {
@@ -121,30 +142,28 @@ impl<'a> Mirrors<'a> {
         &mut self,
         mesh: &'a Mesh,
         service: &'a MirroredService,
-        (fleet, plan): (&Fleet, &Plan),
-        snapshots: &ServiceSnapshots,
+        targets: &[PossibleTarget],
+        known: Option<&ServiceSnapshot>,
     ) {
-        // Clusters that have not joined yet, or are leaving, get nothing.
-        let own = mesh.peer_set_name(&service.source);
-        let targets = plan.targets.iter().filter(|it| it.seen.contains(&own));
-        let targets = targets.filter_map(|it| Some((it, service.targets.get(&it.cluster)?)));
-        let targets: Vec<(&Target, &ClusterName)> = targets.collect();
+        let targets = targets.iter();
+        let targets = targets.filter_map(|it| Some((it, service.targets.get(it.cluster)?)));
+        let targets: Vec<(&PossibleTarget, &ClusterName)> = targets.collect();
         if targets.is_empty() {
             return;
         }
-        let known = self.look(&service.source, &service.name, snapshots);
+        let known = self.look(&service.source, &service.name, known);
         let flaws = known.map_or_else(Vec::new, |it| flaws_of(service, it));
         let is_left_out = flaws.iter().any(Flaw::leaves_out);
         self.flaws.extend(flaws.into_iter().map(|flaw| Flawed { service, target: None, flaw }));
         for (target, name) in targets {
-            let family = fleet.family(name);
-            let known = self.look(name, &service.local, snapshots);
+            let family = target.family;
+            let known = self.look(name, &service.local, target.known);
             let is_taken = known.flatten().is_some_and(|it| !is_rendered(it));
             let address = address(service, family);
             let flaw = match address {
                 _ if is_taken => Some(Flaw::Taken),
                 None => family.map(Flaw::OtherFamily),
-                Some(it) if plan.gives(target, &service.source, it) => None,
+                Some(it) if target.carried.iter().any(|all| all.contain(Cidr::host(it))) => None,
                 Some(it) => Some(Flaw::Uncarried(it)),
             };
             let is_kept = !is_left_out && flaw.as_ref().is_none_or(|it| !it.leaves_out());
@@ -166,13 +185,44 @@ impl<'a> Mirrors<'a> {
         &mut self,
         cluster: &'a ClusterName,
         name: &'a ServiceName,
-        snapshots: &'s ServiceSnapshots,
+        snapshot: Option<&'s ServiceSnapshot>,
     ) -> Option<Option<&'s FoundService>> {
-        let known = snapshots.get(cluster).and_then(|it| it.get(name));
+        let known = snapshot.and_then(|it| it.get(name));
         if known.is_none() {
             self.unknown.entry(cluster).or_default().insert(name);
         }
         known
+    }
+}
+
+impl<'p> PossibleTarget<'p> {
+    /// Returns the clusters that take part in a mesh together with a cluster. Those that have not joined yet, or are leaving,
+    /// get nothing.
+    fn all(
+        (mesh, source): (&Mesh, &ClusterName),
+        (fleet, plan): (&Fleet, &'p Plan),
+        snapshots: &'p ServiceSnapshots,
+    ) -> Vec<Self> {
+        let own = mesh.peer_set_name(source);
+        // Most targets get the same Peers.
+        let mut carried: BTreeMap<PeerSetId, Rc<Prefixes<()>>> = BTreeMap::new();
+        let mut carried = |id: PeerSetId| {
+            let ranges = || plan.peer_sets[id].peers.iter().flat_map(|it| &it.allowed_ips).copied();
+            Rc::clone(carried.entry(id).or_insert_with(|| Rc::new(Prefixes::union(ranges()))))
+        };
+        let targets = plan.targets.iter().filter(|it| it.seen.contains(&own));
+        let targets = targets.map(|target| Self {
+            cluster: &target.cluster,
+            family: fleet.family(&target.cluster),
+            known: snapshots.get(&target.cluster),
+            carried: target
+                .peer_sets
+                .iter()
+                .filter(|it| plan.peer_sets[**it].source == *source)
+                .map(|it| carried(*it))
+                .collect(),
+        });
+        targets.collect()
     }
 }
 

@@ -4,11 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::diagnostic::{Finding, mistake};
 use crate::mesh::{Mesh, MirroredService};
+use crate::name::ServiceName;
 
 pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
+    let services = || meshes.iter().flat_map(|it| &it.services);
+    let mut by_name: BTreeMap<&ServiceName, usize> = BTreeMap::new();
+    for service in services() {
+        *by_name.entry(&service.local).or_default() += 1;
+    }
     let mut first: BTreeMap<_, &MirroredService> = BTreeMap::new();
     let mut findings = Vec::new();
-    for service in meshes.iter().flat_map(|it| &it.services) {
+    for service in services().filter(|it| by_name.get(&it.local).is_some_and(|it| 1 < *it)) {
         let mut others = service.targets.iter().filter_map(|target| {
             let known = first.get(&(target, &service.local))?;
             Some((target, *known))
