@@ -70,7 +70,7 @@ const LOST: u64 = 51;
 const EXTERNAL: u64 = 63;
 
 /// How many of them run in parallel: most of the time is spent waiting.
-const WORKERS: usize = 10;
+const WORKERS: usize = 22;
 
 fn main() -> ExitCode {
     if env::args().any(|it| it == "--list") {
