@@ -20,6 +20,7 @@ use crate::diagnostic::mistake::{
 };
 use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::{Fleet, Member};
+use crate::granularity::Granularity;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
 use crate::kilo::peer::EXTERNAL_LABEL;
@@ -285,13 +286,16 @@ impl MoveReason {
     }
 }
 
-/// Returns whether a cluster is given as one location, in which the node of a Peer still is.
+/// Returns whether a cluster is given as one location, in which the node of a Peer still is unless it is gone.
 fn has_one_location(member: &Member, peer: &str) -> bool {
     let (mesh, cluster) = (member.mesh.name.as_str(), member.entry.name.as_str());
     let is_of_peer = |node: &ClusterNode| peer_name(mesh, cluster, &node.node.name) == peer;
-    let candidates = &member.membership.candidates;
+    let (candidates, all) = (&member.membership.candidates, &member.cluster.nodes);
     let mut nodes = candidates.iter().flat_map(|it| &it.members);
-    candidates.len() == 1 && nodes.any(|it| is_of_peer(&member.cluster.nodes[*it]))
+    // In other granularities, a node that is gone was a segment of its own.
+    let is_gone =
+        member.cluster.granularity == Granularity::Location && !all.iter().any(is_of_peer);
+    candidates.len() == 1 && (is_gone || nodes.any(|it| is_of_peer(&all[*it])))
 }
 
 /// Reports a range that gets another Peer, given why, and what keeps it on one node.

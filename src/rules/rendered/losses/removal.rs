@@ -64,7 +64,11 @@ impl<'l> Removals<'l> {
                 removed,
                 "restore its entry with `state: Leaving`, and remove it when its Peers are gone",
                 "restore their entries with `state: Leaving`, and remove them when their Peers are gone",
-                "to remove all these Peers now",
+                match self.folders.len() {
+                    0 => "to remove all these Peers now",
+                    1 => "to remove its folder now, and its Peers in the cluster by hand",
+                    _ => "to remove their folders now, and their Peers in the clusters by hand",
+                },
             )
         } else if !entered.is_empty() {
             (

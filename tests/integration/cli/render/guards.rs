@@ -120,7 +120,7 @@ fn keeps_the_peers_of_a_target_that_no_mesh_names() {
     folder.edit("mesh.yaml", NORTH, "");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
     error[lost-target]: north: is no longer in any mesh, but its folder has 4 Peers (2 other findings follow from it)
-    help: if `north` should leave the mesh, restore its entry with `state: Leaving`, and remove it when its Peers are gone; to remove all these Peers now, run `clustermesh render --allow-empty north --allow-empty '*/north'`
+    help: if `north` should leave the mesh, restore its entry with `state: Leaving`, and remove it when its Peers are gone; to remove its folder now, and its Peers in the cluster by hand, run `clustermesh render --allow-empty north --allow-empty '*/north'`
 
     1 error
     nothing was written
@@ -238,7 +238,7 @@ fn keeps_a_target_of_which_only_the_kustomization_is_left() {
     }
     insta::assert_snapshot!(refusal(&folder, &[]), @"
     error[lost-target]: north: is no longer in any mesh, but its folder has 0 Peers (1 other finding follows from it)
-    help: if `north` should leave the mesh, restore its entry with `state: Leaving`, and remove it when its Peers are gone; to remove all these Peers now, run `clustermesh render --allow-empty north`
+    help: if `north` should leave the mesh, restore its entry with `state: Leaving`, and remove it when its Peers are gone; to remove its folder now, and its Peers in the cluster by hand, run `clustermesh render --allow-empty north`
 
     notice[mismatched-kustomization]: east: kustomization.yaml lists missing files: prod--north.yaml
     notice[mismatched-kustomization]: west: kustomization.yaml lists missing files: prod--north.yaml
