@@ -107,7 +107,7 @@ pub fn findings(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -
         }
         Some(finding)
     });
-    let leaks = leaks(fabric, &verification.leaks);
+    let leaks = leaks(fabric, &verification.leaks, gaps.mistakes);
     let outsiders = outsiders(fabric, verification, gaps);
     let unapplied = fabric.sites.iter().filter_map(|it| unapplied(it));
     let uncarried =

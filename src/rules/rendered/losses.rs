@@ -236,7 +236,7 @@ fn lost(
         Loss::EmptyTarget { target } => {
             let message = no_peers(fleet, target);
             let finding = Finding::on_named(&EMPTY_TARGET, target, message);
-            let cause = cause_of_empty(target, fleet, plan);
+            let cause = cause_of_empty(target, fleet, plan).or_else(|| removals.emptying(target));
             alike(finding.with_cause(cause), "clusters")
         }
         Loss::Target { target, peers, place } => {
@@ -250,7 +250,9 @@ fn lost(
                 1 => "its only Peer".to_owned(),
                 peers => format!("all {peers} Peers"),
             };
-            let what = format!("{peers} would be removed");
+            let field = removals.unlinking([target, source]).map(|it| it.linking_field().0);
+            let unlinked = field.map(|it| format!("no longer linked by `{it}`: "));
+            let what = format!("{}{peers} would be removed", unlinked.unwrap_or_default());
             let target_name = bare(target);
             let finding =
                 Finding::on_named(&LOST_SOURCE, source, format!("{what} from {target_name}"));

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 
 use super::cluster;
 use crate::agent::fabric::{Fabric, SiteId};
+use crate::diagnostic::{FindingCause, Severity};
 use crate::mesh::{acceptance, at_policies, refusing};
 use crate::packet::messages;
+use crate::place::Place;
 use crate::proof::rule::UNPROMISED_REACH;
 use crate::proof::verify::{Leak, LeakedRange};
 use crate::rules::Finding;
 use crate::text::{NAMED, count, listed};
 
 /// Reports leaks, one finding for two clusters: with the ranges if they are linked, otherwise with a packet.
-pub(super) fn leaks(fabric: &Fabric, leaks: &[Leak]) -> Vec<Finding> {
+pub(super) fn leaks(fabric: &Fabric, leaks: &[Leak], mistakes: &[Finding]) -> Vec<Finding> {
     let mut apart: BTreeMap<[SiteId; 2], Vec<&Leak>> = BTreeMap::new();
     let mut of_pairs: BTreeMap<[SiteId; 2], Vec<(&Leak, LeakedRange)>> = BTreeMap::new();
     for leak in leaks {
@@ -25,7 +27,7 @@ pub(super) fn leaks(fabric: &Fabric, leaks: &[Leak]) -> Vec<Finding> {
             apart.entry(pair).or_default().push(leak);
         }
     }
-    let apart = apart.values().filter_map(|it| unlinked(fabric, it));
+    let apart = apart.values().filter_map(|it| unlinked(fabric, it, mistakes));
     let of_pairs = of_pairs.iter().map(|(pair, leaked)| undeclared(fabric, *pair, leaked));
     apart.chain(of_pairs).collect()
 }
@@ -65,7 +67,7 @@ fn undeclared(fabric: &Fabric, pair: [SiteId; 2], leaked: &[(&Leak, LeakedRange)
 }
 
 /// Reports the first packet between two clusters that exchange no Peers, and how many more there are.
-fn unlinked(fabric: &Fabric, leaks: &[&Leak]) -> Option<Finding> {
+fn unlinked(fabric: &Fabric, leaks: &[&Leak], mistakes: &[Finding]) -> Option<Finding> {
     let (leak, others) = leaks.split_first()?;
     let packet = &leak.trace.packet;
     let from = cluster(fabric, packet.from.site);
@@ -94,5 +96,19 @@ fn unlinked(fabric: &Fabric, leaks: &[&Leak]) -> Option<Finding> {
         ),
         None => format!("remove the Peers of `{to}` from `{from}`, or link the two in a mesh"),
     };
-    Some(at_policies(finding, &leak.refusals).help(help))
+    let cause = unknown_topology(leak, mistakes).filter(|_| refused.is_none());
+    Some(at_policies(finding.with_cause(cause), &leak.refusals).help(help))
+}
+
+/// Returns the mistake for which it is unknown whether two clusters are linked.
+fn unknown_topology(leak: &Leak, mistakes: &[Finding]) -> Option<FindingCause> {
+    let field = leak.topology.as_ref()?;
+    let topology = field.pointer.around()?;
+    let is_in_it = |it: &Place| {
+        (&it.source, it.document) == (&field.source, field.document)
+            && it.pointer.is_within(&topology)
+    };
+    let mut errors = mistakes.iter().filter(|it| it.severity == Severity::Error);
+    let cause = errors.find(|it| it.labels.first().is_some_and(|it| is_in_it(&it.place)))?;
+    Some(cause.as_cause())
 }

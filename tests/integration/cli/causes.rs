@@ -199,6 +199,34 @@ fn a_key_in_two_clusters_is_one_entry() {
     assert_contains(moved["message"].as_str().unwrap(), "because the Peer that carries it now");
 }
 
+/// The target that loses its last Peers is below the source that it loses.
+#[test]
+fn another_hub_is_one_entry() {
+    let folder = rendered("hub-and-spokes");
+    let (hub, other) = ("hubs:\n      - management\n", "hubs:\n      - tenant-ada\n");
+    folder.edit("mesh.yaml", hub, other);
+    let errors = |folder: &Folder| -> Vec<String> {
+        lines(folder).into_iter().filter(|it| it.starts_with("error")).collect()
+    };
+    assert_eq!(errors(&folder), ["error lost-source 4 other findings follow from it)"]);
+    let run = folder.run(&["validate"]);
+    assert_contains(
+        &run.stdout,
+        "error[lost-source]: management: no longer linked by `hubs`: all 3 Peers would be removed from tenant-bell, ",
+    );
+    assert_contains(
+        &run.stdout,
+        "help: to keep them, name `management` in `hubs` again; if intended, run",
+    );
+    folder.edit("mesh.yaml", other, &format!("{other}      - management\n"));
+    assert_eq!(errors(&folder), [""; 0]);
+    // Which clusters should exchange packets is unknown.
+    folder.edit("mesh.yaml", other, "hubs:\n      - managment\n");
+    let run = folder.run(&["verify"]);
+    assert_eq!(run.stdout.matches("error[").count(), 1, "{}", run.stdout);
+    assert_contains(&run.stdout, "did you mean `management`?");
+}
+
 #[test]
 fn a_range_that_is_too_wide_is_one_entry() {
     let folder = Folder::rendered();

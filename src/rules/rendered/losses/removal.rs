@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::FindingCause;
 use crate::fleet::{Fleet, Member};
-use crate::mesh::State;
+use crate::mesh::{Mesh, State, Topology, separating};
 use crate::name::ClusterName;
 use crate::rules::rendered::{LOST_SOURCE, LOST_TARGET, members};
 use crate::rules::{Finding, bare};
@@ -35,7 +35,7 @@ impl<'l> Removals<'l> {
         }
         let unlinked = targets.iter().map(|(source, targets)| {
             let targets = targets.iter().copied();
-            (*source, targets.filter(|it| are_unlinked(fleet, [it, source])).collect())
+            (*source, targets.filter(|it| unlinking(fleet, [it, source]).is_some()).collect())
         });
         let unlinked = unlinked.collect();
         Self { fleet, folders, targets, unlinked }
@@ -104,19 +104,44 @@ impl<'l> Removals<'l> {
         if let Some(member) = joining(self.fleet, target) {
             return finding.with_cause(FindingCause::of(&LOST_SOURCE, &member.entry.name));
         }
-        let lost = |source: &str| self.unlinked.get(source);
-        if !lost(source).is_some_and(|it| it.contains(target)) {
+        let Some(mesh) = self.unlinking([target, source]) else {
             return finding;
-        }
+        };
+        let (field, place) = mesh.linking_field();
+        let name = bare(source);
+        let help = match mesh.topology {
+            // With one pair of clusters, either may have been the hub.
+            Topology::Hub(_) if self.is_of_one(source) => {
+                format!("name `{name}` or `{}` in `{field}` again", bare(target))
+            }
+            Topology::Hub(_) => format!("name `{name}` in `{field}` again"),
+            Topology::FullMesh | Topology::Links(_) => format!("link `{name}` again in `{field}`"),
+        };
+        let finding = finding.at(place, "does not link these clusters").help(help);
+        let first = self.first_of([target, source]);
+        if first == source { finding } else { finding.with_cause(of(&LOST_SOURCE, first)) }
+    }
+
+    /// Returns the mesh that no longer links a source to a target that loses it.
+    pub(super) fn unlinking(&self, [target, source]: [&str; 2]) -> Option<&'l Mesh> {
+        let is_unlinked = self.unlinked.get(source).is_some_and(|it| it.contains(target));
+        unlinking(self.fleet, [target, source]).filter(|_| is_unlinked)
+    }
+
+    /// Returns the finding about a lost link for which a target loses the Peers that it has.
+    pub(super) fn emptying(&self, target: &str) -> Option<FindingCause> {
+        let mut lost = self.unlinked.iter().filter(|it| it.1.contains(target));
+        let first = self.first_of([target, lost.next()?.0]);
+        Some(FindingCause::of(&LOST_SOURCE, &ClusterName::of_member(first).ok()?))
+    }
+
+    /// Returns the one of two clusters without a link under which both losses are listed.
+    fn first_of<'n>(&self, [target, source]: [&'n str; 2]) -> &'n str {
+        let lost = |source: &str| self.unlinked.get(source);
         let rank =
             |source: &str| (lost(source).map_or(0, BTreeSet::len), Reverse(source.to_owned()));
-        let finding =
-            finding.help(format!("link `{}` again in the `topology` of the mesh", bare(source)));
         let is_mutual = lost(target).is_some_and(|it| it.contains(source));
-        if is_mutual && rank(source) < rank(target) {
-            return finding.with_cause(of(&LOST_SOURCE, target));
-        }
-        finding
+        if is_mutual && rank(source) < rank(target) { target } else { source }
     }
 }
 
@@ -124,13 +149,12 @@ fn joining<'f>(fleet: &'f Fleet, name: &str) -> Option<&'f Member<'f>> {
     members(fleet, name).find(|it| it.entry.state == State::Joining)
 }
 
-/// Returns whether two clusters are in one mesh, and no mesh of both links them.
-fn are_unlinked(fleet: &Fleet, clusters: [&str; 2]) -> bool {
+/// Returns the first mesh of two clusters, if no mesh of both links them.
+fn unlinking<'f>(fleet: &Fleet<'f>, clusters: [&str; 2]) -> Option<&'f Mesh> {
     let [Ok(one), Ok(other)] = clusters.map(ClusterName::of_member) else {
-        return false;
+        return None;
     };
-    let meshes = fleet.memberships(&one).map(|it| it.mesh);
-    let mut common = meshes.filter(|it| it.entry(&other).is_some()).peekable();
     let are_clusters = !one.is_external() && !other.is_external();
-    are_clusters && common.peek().is_some() && !common.any(|it| it.topology.links(&one, &other))
+    let meshes = fleet.memberships(&one).map(|it| it.mesh);
+    separating(meshes, &one, &other).filter(|_| are_clusters)
 }
