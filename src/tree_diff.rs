@@ -168,7 +168,8 @@ pub fn changes(
             Some(target) => {
                 let losses = found.losses.len();
                 found.target(&index.given(plan, target), target, &files, same, limits);
-                let had_peers = files.iter().any(|it| !it.peers().is_empty());
+                let is_given = |it: &OldPeer| it.source.as_deref() != Some(name);
+                let had_peers = files.iter().any(|it| it.peers().iter().any(is_given));
                 if had_peers && losses == found.losses.len() {
                     let_go.insert(name);
                 }

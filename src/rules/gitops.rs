@@ -1,8 +1,11 @@
 //! Limits of Flux, Argo CD and git, for the plan and for the tree on disk.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use super::refusal::consequence;
 use super::{Finding, Rule, bare};
-use crate::diagnostic::{Quoted, Severity};
+use crate::diagnostic::{FindingCause, Quoted, Severity};
 use crate::kilo::peer::EndpointFlaw;
 use crate::manifest::{KUSTOMIZATION, Oddity, OldPeer, Reading, Unfit};
 use crate::place::Place;
@@ -64,8 +67,17 @@ pub(super) fn on_disk(on_disk: &OnDiskTree, plan: &Plan, fate: Fate) -> Vec<Find
     for file in &on_disk.files {
         ours.extend(of_file(file, &mismatches, fate));
     }
-    ours.extend(on_disk.clashes(plan).into_iter().map(|it| clash(it, fate)));
-    ours.extend(mismatches.into_iter().map(|it| mismatch(it, fate)));
+    let clashes = on_disk.clashes(plan);
+    ours.extend(mismatches.into_iter().map(|it| {
+        let of_target = clashes.iter().filter(|clash| clash.target == it.target);
+        let files = of_target.flat_map(|it| [&*it.place.source, &it.first]);
+        let copies: BTreeSet<&str> = files.filter_map(|it| it.rsplit('/').next()).collect();
+        let is_copy = |it: &String| copies.contains(it.as_str());
+        let are_copies = it.absent.is_empty() && it.unnamed.iter().all(is_copy);
+        let cause = are_copies.then(|| FindingCause::of(&CLASHING_PEERS, &it.target));
+        mismatch(it, fate).with_cause(cause)
+    }));
+    ours.extend(clashing(clashes, fate));
     if fate == Fate::Replaced {
         let noted =
             |finding: &mut Finding| finding.severity = finding.severity.min(Severity::Notice);
@@ -244,12 +256,23 @@ pub(super) fn idle_placeholder(names: &str, have: &str, its: &str) -> String {
     )
 }
 
-fn clash(clash: SameNamePeers, fate: Fate) -> Finding {
-    let SameNamePeers { target, peer, place, first } = clash;
-    let first = first.rsplit('/').next().map(bare).unwrap_or_default();
-    let message = format!("duplicate Peer {}, also in {first}", Quoted(&peer));
-    let finding = Finding::on_named(&CLASHING_PEERS, &target, message);
-    finding.at(place, "second here").help(fate.remedy())
+/// Reports Peers that are in two files, one finding for two files.
+fn clashing(clashes: Vec<SameNamePeers>, fate: Fate) -> Vec<Finding> {
+    let mut by_files: BTreeMap<_, (Vec<String>, Vec<Place>)> = BTreeMap::new();
+    for SameNamePeers { target, peer, place, first } in clashes {
+        let of_files = by_files.entry((target, Arc::clone(&place.source), first)).or_default();
+        of_files.0.push(Quoted(&peer).to_string());
+        of_files.1.push(place);
+    }
+    let findings = by_files.into_iter().map(|((target, _, first), (peers, places))| {
+        let first = first.rsplit('/').next().map(bare).unwrap_or_default();
+        let what = if peers.len() == 1 { "duplicate Peer" } else { "duplicate Peers" };
+        let message = format!("{what} {}, also in {first}", listed(peers));
+        let finding = Finding::on_named(&CLASHING_PEERS, &target, message);
+        let places = places.into_iter().take(NAMED).map(|it| (it, "second here"));
+        finding.at_each(places).help(fate.remedy())
+    });
+    findings.collect()
 }
 
 fn mismatch(mismatch: KustomizationMismatch, fate: Fate) -> Finding {

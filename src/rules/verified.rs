@@ -153,9 +153,11 @@ fn twins(site: &Site) -> Vec<Finding> {
         let peers = contest.peers.iter().map(|it| &site.model.peers[*it]);
         let place = |it: &ClusterPeer| it.place().key("spec").key("publicKey");
         let peers: Vec<_> = peers.map(|it| (it.applied.name.clone(), place(it))).collect();
-        twin_peers(site.cluster.as_str(), &peers)
+        // Of one name, there is only one Peer.
+        let names: BTreeSet<&str> = peers.iter().map(|it| it.0.as_str()).collect();
+        (1 < names.len()).then(|| twin_peers(site.cluster.as_str(), &peers))
     });
-    findings.collect()
+    findings.flatten().collect()
 }
 
 /// Returns what a cluster's agents do not apply while a Peer without endpoint has not connected.

@@ -128,8 +128,10 @@ impl FoundCases {
                 share.first.get_or_insert_with(|| file.place(&(0..0)));
             }
         }
-        // That one of the two leaves is the person's word for these Peers.
-        shares.retain(|source, _| !target.parted.iter().any(|it| it.as_str() == source));
+        // That one of the two leaves is the person's word for these Peers. Its own Peers only harm a cluster.
+        shares.retain(|source, _| {
+            source != name && !target.parted.iter().any(|it| it.as_str() == source)
+        });
         for (source, share) in shares {
             self.share(given, name, source, share, same, limits);
         }

@@ -6,7 +6,7 @@ use crate::diagnostic::{Severity, bare};
 use crate::packet::rule::NO_ROUTE;
 use crate::proof::rule::OUTDATED_TREE;
 use crate::rules::{Finding, Rule};
-use crate::text::{count, list, listed};
+use crate::text::{count, list, listed, shell_word};
 
 /// A rendered tree in which files differ from those that `render` would write.
 #[derive(Clone, Debug)]
@@ -19,13 +19,15 @@ pub struct OutdatedTree {
 }
 
 impl OutdatedTree {
-    /// Looks at the files that differ and their targets, given the rules for which `render` would refuse to write them.
+    /// Looks at the files of a tree that differ and their targets, given the rules for which `render` would refuse to write
+    /// them.
     pub fn new(
+        tree: &str,
         files: BTreeSet<String>,
         targets: BTreeSet<String>,
         refused: &BTreeSet<&'static Rule>,
     ) -> Self {
-        Self { finding: finding(&files, refused), files, targets }
+        Self { finding: finding(tree, &files, refused), files, targets }
     }
 
     /// Gives findings about these files the remedy that lasts: a change by hand would be overwritten.
@@ -46,7 +48,7 @@ impl OutdatedTree {
     }
 }
 
-fn finding(files: &BTreeSet<String>, refused: &BTreeSet<&'static Rule>) -> Finding {
+fn finding(tree: &str, files: &BTreeSet<String>, refused: &BTreeSet<&'static Rule>) -> Finding {
     let differ = if files.len() == 1 { "differs" } else { "differ" };
     let what = format!(
         "the rendered tree is not what `render` would write: {} {differ} ({})",
@@ -54,8 +56,10 @@ fn finding(files: &BTreeSet<String>, refused: &BTreeSet<&'static Rule>) -> Findi
         listed(files.iter().map(|it| bare(it)))
     );
     if refused.is_empty() {
-        return Finding::new(&OUTDATED_TREE, what)
-            .help("run `clustermesh diff` to see what changes, then `clustermesh render`");
+        return Finding::new(&OUTDATED_TREE, what).help(format!(
+            "run `clustermesh diff --against {}` to see what changes, then `clustermesh render`",
+            shell_word(tree)
+        ));
     }
     let names = list(refused.iter().map(|it| it.name()));
     let finding =
@@ -77,7 +81,7 @@ mod tests {
     fn only_what_a_render_mends_gets_its_remedy() {
         let path = "rendered/west/prod--east.yaml";
         let set = |it: &str| BTreeSet::from([it.to_owned()]);
-        let tree = OutdatedTree::new(set(path), set("west"), &BTreeSet::new());
+        let tree = OutdatedTree::new("rendered", set(path), set("west"), &BTreeSet::new());
         let found = |rule, cluster: &str| {
             let finding = Finding::on_named(rule, cluster, String::new());
             finding.help("another")
@@ -92,7 +96,7 @@ mod tests {
         ];
         tree.renew(&mut findings);
         let helps = findings.map(|it| it.help.unwrap());
-        let render = "run `clustermesh diff` to see what changes, then `clustermesh render`";
+        let render = "run `clustermesh diff --against rendered` to see what changes, then `clustermesh render`";
         assert_eq!(helps, [render, "another", "another", render, "another"]);
     }
 }

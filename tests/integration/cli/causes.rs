@@ -221,10 +221,43 @@ fn another_hub_is_one_entry() {
     folder.edit("mesh.yaml", other, &format!("{other}      - management\n"));
     assert_eq!(errors(&folder), [""; 0]);
     // Which clusters should exchange packets is unknown.
-    folder.edit("mesh.yaml", other, "hubs:\n      - managment\n");
+    folder.edit("mesh.yaml", other, "hubs:\n      - manager\n");
     let run = folder.run(&["verify"]);
     assert_eq!(run.stdout.matches("error[").count(), 1, "{}", run.stdout);
     assert_contains(&run.stdout, "did you mean `management`?");
+}
+
+/// A render only removes the Peers of a cluster from its own folder, which harm it.
+#[test]
+fn a_rendered_file_in_another_folder_is_one_entry() {
+    let folder = rendered("quickstart");
+    let (source, kustomization) =
+        ("rendered/east/quickstart--west.yaml", "mismatched-kustomization");
+    for (copy, found) in [
+        ("rendered/west/quickstart--west.yaml", format!("warning {kustomization}")),
+        (
+            "rendered/east/backup.yaml",
+            "warning clashing-peers 1 other finding follows from it)".to_owned(),
+        ),
+    ] {
+        fs::copy(folder.path(source), folder.path(copy)).unwrap();
+        assert_eq!(lines(&folder), [found], "{copy}");
+        let run = folder.run(&["verify"]);
+        assert!(!run.stdout.contains("twin-peers"), "{}", run.stdout);
+        assert_contains(
+            &run.stdout,
+            "help: run `clustermesh diff --against rendered` to see what changes, ",
+        );
+        assert_eq!(folder.run(&["render"]).code, 0);
+        assert_eq!(lines(&folder), [""; 0]);
+        assert!(!folder.path(copy).exists());
+    }
+    // The file that a wrong copy replaced is written again.
+    fs::remove_dir_all(folder.path("rendered/west")).unwrap();
+    copy(&folder.path("rendered/east"), &folder.path("rendered/west"));
+    assert_eq!(lines(&folder), [""; 0]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert!(folder.path("rendered/west/quickstart--east.yaml").exists());
 }
 
 #[test]

@@ -66,14 +66,14 @@ fn shows_the_smallest_packet_that_is_stolen() {
     west   north  4/4
 
     warning[outdated-tree]: the rendered tree is not what `render` would write: 1 file differs (rendered/west/prod--east.yaml)
-    help: run `clustermesh diff` to see what changes, then `clustermesh render`
+    help: run `clustermesh diff --against rendered` to see what changes, then `clustermesh render`
 
     error[stolen-by]: west: 10.3.1.0 → 10.1.1.0 (west → east): west/n1 routes 10.1.1.0 (by 10.1.1.0/25) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1; 2 declared paths fail like this (west → east; to pods of east/n1) (1 other finding follows from it)
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.1.1.0/25"
        |     ^^^^^^^^^^^^^ contains the destination
-    help: run `clustermesh diff` to see what changes, then `clustermesh render`
+    help: run `clustermesh diff --against rendered` to see what changes, then `clustermesh render`
 
     With the outdated Peers in rendered: 20 of 24 declared paths work in both directions.
     "#);

@@ -114,5 +114,5 @@ fn outdated_tree(
     let refusals = findings.iter().filter(is_refusal);
     let losses = rendered.changes.losses.iter();
     let refused = refusals.map(|it| it.rule).chain(losses.map(rules::rendered::rule_of)).collect();
-    Ok(OutdatedTree::new(files.collect(), targets, &refused))
+    Ok(OutdatedTree::new(&input_file::name(root), files.collect(), targets, &refused))
 }

@@ -253,7 +253,6 @@ fn tells_what_flux_and_argo_cd_would_choke_on() {
     assert_eq!(code, 1);
     insta::assert_snapshot!(text, @"
     rendered/north/Kustomization: error[rival-kustomization] north: `rendered/north/Kustomization` (a file) is a second kustomization, not written by clustermesh
-    rendered/east/prod--west.yaml:9:9: warning[shrunk-source] east: both Peers would be removed: ${X}--east--n1, ${X}--east--n2 (target east)
     rendered/west/deep: warning[stray-manifest] west: `rendered/west/deep` (a folder) was not written by clustermesh and may be applied together with the Peers
     rendered/east/prod--west.yaml:9:3: warning[variable-in-manifest] east: prod--west.yaml contains `${`, which Flux may replace as a variable
     rendered/east/prod--west.yaml:9:3: warning[edited-file] east: prod--west.yaml was edited: the Peers differ from what clustermesh writes
@@ -262,9 +261,8 @@ fn tells_what_flux_and_argo_cd_would_choke_on() {
     rendered/north/empty.yaml:1:1: warning[empty-manifest] north: empty.yaml contains no Peer
     rendered/west/prod--east.yaml:1:1: warning[edited-file] west: lines of prod--east.yaml end with a carriage return
     rendered/west/prod--north.yaml:2:1: warning[unreadable-manifest] west: prod--north.yaml cannot be read: git's conflict markers: two versions of the file were not merged
-    rendered/north/copy.yaml:9:9: warning[clashing-peers] north: duplicate Peer `prod--east--n1`, also in prod--east.yaml
-    rendered/north/copy.yaml:27:9: warning[clashing-peers] north: duplicate Peer `prod--east--n2`, also in prod--east.yaml
     rendered/north/kustomization.yaml:1:1: warning[mismatched-kustomization] north: kustomization.yaml does not list copy.yaml, empty.yaml
+    rendered/north/copy.yaml:9:9: warning[clashing-peers] north: duplicate Peers `prod--east--n1`, `prod--east--n2`, also in prod--east.yaml
     rendered/.gitkeep: notice[foreign-file] `rendered/.gitkeep` (a file) was not written by clustermesh
     ");
 }

@@ -144,7 +144,7 @@ fn one_address_that_is_stolen_breaks_a_range() {
        |
     31 |   - "10.1.1.255/32"
        |     ^^^^^^^^^^^^^^^ contains the destination
-    help: run `clustermesh diff` to see what changes, then `clustermesh render`
+    help: run `clustermesh diff --against rendered` to see what changes, then `clustermesh render`
 
     With the outdated Peers in rendered: 20 of 24 declared paths work in both directions. 0 of 1 expectation is met.
     "#);

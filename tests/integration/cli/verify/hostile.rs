@@ -117,7 +117,7 @@ fn fails_where_it_could_pass_for_somebody_else() {
        |
     32 |   - "172.16.0.0/12"
        |     ^^^^^^^^^^^^^^^ accepts these sources
-    help: run `clustermesh diff` to see what changes, then `clustermesh render`
+    help: run `clustermesh diff --against rendered` to see what changes, then `clustermesh render`
 
     error[capture]: west: east can receive packets for addresses that are not its own: the Peer prod--east--n2 takes the destinations 10.2.1.128/25 (a pod on north/n1)
       --> rendered/west/prod--east.yaml:31:5
@@ -129,7 +129,7 @@ fn fails_where_it_could_pass_for_somebody_else() {
        |
     32 |   - "172.16.0.0/12"
        |     ^^^^^^^^^^^^^^^ routes these destinations
-    help: run `clustermesh diff` to see what changes, then `clustermesh render`
+    help: run `clustermesh diff --against rendered` to see what changes, then `clustermesh render`
 
     With the outdated Peers in rendered: 12 of 16 declared paths work in both directions.
     east could do 4 things that no mesh allows
