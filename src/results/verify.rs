@@ -1,16 +1,16 @@
 //! Verifications: what every cluster reaches as a result, in the form that was asked for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::agent::fabric::{Fabric, SiteId};
-use crate::mesh::AddressClass;
+use crate::agent::fabric::{Fabric, SiteId, SitePair};
+use crate::mesh::{AddressClass, RefusedLink, State};
 use crate::name::ClusterName;
 use crate::packet::messages;
 use crate::packet::premise::{Premise, UnshownRoute};
 use crate::proof::expectation::Check;
 use crate::proof::hostile::Hostile;
-use crate::proof::verify::{Assumption, ClassPair, SinglePoint, Tally, Verification};
+use crate::proof::verify::{Assumption, ClassPair, Pairing, SinglePoint, Tally, Verification};
 use crate::report::json::JsonDocument;
 use crate::report::page::PageForm;
 use crate::report::table::TextTable;
@@ -82,6 +82,8 @@ pub struct Verified<'a, 'f> {
     pub findings: &'a LevelledFindings,
     /// Whether none of them makes the run fail.
     pub is_passed: bool,
+    /// The links of meshes that policies refuse.
+    pub refused: Vec<RefusedLink>,
     /// The clusters of which a table shows all pairs; nothing for all clusters.
     pub focus: Option<&'a BTreeSet<SiteId>>,
     /// The clusters whose entries keep all addresses of their nodes.
@@ -226,6 +228,7 @@ impl Verified<'_, '_> {
             let verb = if apart == 1 { "has" } else { "have" };
             sentences.push(format!("{} {verb} no declared paths.", text::count(apart, "node")));
         }
+        sentences.extend(self.pathless());
         if !self.checks.is_empty() {
             let held = self.checks.iter().filter(|it| it.holds()).count();
             sentences.push(match (held, self.checks.len()) {
@@ -262,6 +265,47 @@ impl Verified<'_, '_> {
         let with = self.outdated;
         let with = with.map(|it| format!("With the outdated Peers in {it}: "));
         format!("{}{}\n", with.unwrap_or_default(), sentences.join(" "))
+    }
+}
+
+impl Verified<'_, '_> {
+    /// Describes the pairs of joined clusters that a mesh links, and that have no declared path.
+    fn pathless(&self) -> Option<String> {
+        let sites = self.fabric.sites.ids();
+        let sites: BTreeMap<&ClusterName, SiteId> =
+            sites.map(|it| (self.fabric.site(it).cluster, it)).collect();
+        let refused = self.refused.iter().filter_map(|it| {
+            Some(SitePair { from: *sites.get(&it.by)?, to: *sites.get(&it.other)? })
+        });
+        let pairings = self.verification.pairings.iter();
+        let has_paths = |it: &Pairing| it.tallies.values().any(|it| 0 < it.promised);
+        let (with, without): (Vec<&Pairing>, Vec<&Pairing>) =
+            pairings.filter(|it| it.is_linked).partition(|it| has_paths(it));
+        let pair = |it: &Pairing| SitePair { from: it.from, to: it.to };
+        let with: BTreeSet<SitePair> = with.into_iter().map(pair).collect();
+        let is_joined = |it: SiteId| {
+            let site = self.fabric.site(it);
+            !site.cluster.is_external() && site.entry.state == State::Joined
+        };
+        let pairs = refused.chain(without.into_iter().map(pair));
+        let pairs = pairs.filter(|it| it.both().into_iter().all(is_joined));
+        let pairs = pairs.filter(|it| !with.contains(it) && !with.contains(&it.back()));
+        let named: BTreeSet<String> = pairs
+            .map(|it| {
+                let mut ends = it.both().map(|it| self.fabric.site(it).cluster);
+                ends.sort_unstable();
+                let [one, other] = ends;
+                format!("{one} and {other}")
+            })
+            .collect();
+        let have = if named.len() == 1 { "has" } else { "have" };
+        let pairs = text::count(named.len(), "pair");
+        (!named.is_empty()).then(|| {
+            format!(
+                "{pairs} of clusters that a mesh links {have} no declared paths: {} (see `clustermesh validate`).",
+                text::listed(named)
+            )
+        })
     }
 }
 

@@ -189,10 +189,11 @@ fn joined(losses: Vec<Finding>) -> Vec<Finding> {
 
 /// Adds to what causes a loss, which is listed below it, how to allow the loss.
 fn allow_at_causes(findings: &mut [Finding], losses: &[Finding], instruction: &str) {
-    let causes: BTreeSet<&FindingCause> =
+    let mut causes: BTreeSet<&FindingCause> =
         losses.iter().filter_map(|it| it.cause.as_ref()).collect();
     for cause in findings.iter_mut() {
-        if cause.severity == Severity::Error || !causes.contains(&cause.as_cause()) {
+        // Of several with one subject, losses are listed below the first.
+        if !causes.remove(&cause.as_cause()) || cause.severity == Severity::Error {
             continue;
         }
         // The declaration is wrong, so its losses are not intended.
@@ -236,7 +237,8 @@ fn lost(
         Loss::EmptyTarget { target } => {
             let message = no_peers(fleet, target);
             let finding = Finding::on_named(&EMPTY_TARGET, target, message);
-            let cause = cause_of_empty(target, fleet, plan).or_else(|| removals.emptying(target));
+            let cause = removals.emptying(target);
+            let cause = cause.or_else(|| cause_of_empty(target, planned, unaccepted));
             alike(finding.with_cause(cause), "clusters")
         }
         Loss::Target { target, peers, place } => {
@@ -332,10 +334,17 @@ fn unaccepted_lists(plan: &Plan) -> UnacceptedLists<'_> {
 }
 
 /// Returns the finding for which a target has no Peers, if there is one.
-fn cause_of_empty(target: &str, fleet: &Fleet, plan: &Plan) -> Option<FindingCause> {
+fn cause_of_empty(
+    target: &str,
+    PlannedFleet { fleet, plan }: PlannedFleet,
+    unaccepted: &UnacceptedLists,
+) -> Option<FindingCause> {
     let target: ClusterName = target.parse().ok()?;
-    let sources = fleet.sources(&target);
-    let left_out = sources.map(|it| all_left_out(it.member.entry.name.as_str(), fleet, plan));
+    let left_out = fleet.sources(&target).map(|it| {
+        let source = &it.member.entry.name;
+        let list = || unaccepted.get(&[&target, source]).map(|it| it.1.clone());
+        all_left_out(source.as_str(), fleet, plan).or_else(list)
+    });
     let left_out: Option<Vec<FindingCause>> = left_out.collect();
     let first = left_out.and_then(|it| it.into_iter().next());
     first.or_else(|| separation(fleet, &target))

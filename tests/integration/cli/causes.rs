@@ -260,6 +260,43 @@ fn a_rendered_file_in_another_folder_is_one_entry() {
     assert!(folder.path("rendered/west/quickstart--east.yaml").exists());
 }
 
+/// A policy may refuse all that a mesh declares. Paths that work are then not all that the mesh asks for.
+#[test]
+fn links_without_a_path_are_named() {
+    let folder = rendered("hub-and-spokes");
+    let policy = "policies/tenant-curie.yaml";
+    let errors = |folder: &Folder| -> Vec<String> {
+        lines(folder).into_iter().filter(|it| it.starts_with("error")).collect()
+    };
+    for (from, to, found) in [
+        (
+            "[management]",
+            "[tenant-ada]",
+            "error one-sided-link 2 other findings follow from it: error[lost-source])",
+        ),
+        (
+            "  localNetworks",
+            "  acceptedNetworks: [10.9.0.0/16]\n  localNetworks",
+            "error unaccepted-range 2 other findings follow from it: errors[empty-target, lost-source])",
+        ),
+    ] {
+        folder.edit(policy, from, to);
+        assert_eq!(errors(&folder), [found]);
+        let all = ["*/management", "*/tenant-curie", "tenant-curie"];
+        let flags = all.iter().flat_map(|it| ["--allow-empty", it]);
+        assert_eq!(folder.run(&["render"].into_iter().chain(flags).collect::<Vec<_>>()).code, 0);
+        let run = folder.run(&["verify"]);
+        assert_contains(
+            &run.stdout,
+            "1 pair of clusters that a mesh links has no declared paths: management and tenant-curie (see `clustermesh validate`).",
+        );
+        folder.edit(policy, to, from);
+        assert_eq!(folder.run(&["render"]).code, 0);
+        let run = folder.run(&["verify"]);
+        assert!(!run.stdout.contains("that a mesh links"), "{}", run.stdout);
+    }
+}
+
 #[test]
 fn a_range_that_is_too_wide_is_one_entry() {
     let folder = Folder::rendered();

@@ -312,6 +312,7 @@ pub(crate) fn prove<T>(
         hostiles: &hostiles,
         is_passed: !threshold.fails(&findings),
         findings: &findings,
+        refused: inputs.meshes.iter().flat_map(|it| it.refused.all()).collect(),
         focus: None,
         keeping_nodes: mesh::without_node_addresses(&inputs.meshes),
         joining: Some(&outlook),

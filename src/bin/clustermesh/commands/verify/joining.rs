@@ -127,6 +127,7 @@ impl JoinPlan {
             is_passed: !threshold.fails(&it.new),
             findings: &it.new,
             focus: Some(&it.focus),
+            refused: Vec::new(),
             keeping_nodes: BTreeSet::new(),
             joining: None,
         });
