@@ -23,6 +23,7 @@ mod spelling;
 mod subnet;
 
 pub(super) use family::separation;
+pub(super) use location::unlocated_leader;
 pub(super) use pod_addresses::finding as mismatched_pod_addresses;
 pub use pod_addresses::unrouted as unrouted_pods;
 

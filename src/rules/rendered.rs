@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::consequences::{Common, ConsequenceRow};
 use super::endpoints::LOOPING_ENDPOINT;
 use super::identity::{DUPLICATE_KEY, INVALID_NODE_NAME, KEY_OF_TARGET_NODE};
-use super::kilo::UNCERTAIN_LEADER;
+use super::kilo::{UNCERTAIN_LEADER, unlocated_leader};
 use super::nodes::{CONTRADICTED, CUT_OFF, SILENT_CLUSTER, contradicted_label};
 use super::plan::within;
 use super::ranges::UNACCEPTED_RANGE;
@@ -197,19 +197,31 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
             None => MoveReason::of(&it.what, fleet),
         };
         let finding = moved(it, reason, &pin);
-        finding.with_cause(wrong_label(fleet, &it.what.source).or(left_out))
+        let cause = wrong_label(fleet, &it.what.source).or(left_out);
+        finding.with_cause(cause.or_else(|| unlocated(&it.what, fleet)))
     }));
     findings.extend(changes.rekeyed.iter().map(|it| rekeyed(it, fleet)));
     findings
 }
 
+/// Returns whether a range moves away from the Peer of a node.
+fn is_from(moved: &Moved, member: &Member, node: &str) -> bool {
+    peer_name(member.mesh.name.as_str(), member.entry.name.as_str(), node) == moved.from
+}
+
+/// Returns the finding that the node that carries a range has no location, if that is why it no longer leads one.
+fn unlocated(moved: &Moved, fleet: &Fleet) -> Option<FindingCause> {
+    members(fleet, &moved.source).find_map(|member| {
+        let cause = unlocated_leader(member)?;
+        is_from(moved, member, cause.node.as_deref()?).then_some(cause)
+    })
+}
+
 /// Returns the finding for which the node that carries a range is left out, if it is.
 fn carrier_left_out(change: &Case<Moved>, planned: PlannedFleet) -> Option<FindingCause> {
     let PlannedFleet { fleet, plan } = planned;
-    let Moved { source, from, .. } = &change.what;
-    let of_peer = |member: &Member, node: &str| {
-        peer_name(member.mesh.name.as_str(), member.entry.name.as_str(), node) == *from
-    };
+    let source = &change.what.source;
+    let of_peer = |member: &Member, node: &str| is_from(&change.what, member, node);
     let excluded = || {
         members(fleet, source).find_map(|member| {
             let mut excluded = member.membership.excluded.iter();

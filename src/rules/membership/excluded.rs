@@ -16,7 +16,9 @@ use crate::rules::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT};
 use crate::rules::identity::{
     DUPLICATE_KEY, DUPLICATE_PEER_NAME, INVALID_NODE_NAME, INVALID_PUBLIC_KEY, NO_PUBLIC_KEY,
 };
-use crate::rules::kilo::{INVALID_WIREGUARD_IP, LEADER_LEFT_OUT, NO_WIREGUARD_IP, NODE_NOT_READY};
+use crate::rules::kilo::{
+    INVALID_WIREGUARD_IP, LEADER_LEFT_OUT, NO_WIREGUARD_IP, NODE_NOT_READY, unlocated_leader,
+};
 use crate::rules::nodes::{NODE_NOT_SELECTED, contradicted};
 use crate::rules::ranges::{
     INVALID_POD_CIDR, NO_POD_CIDR, OVERLAPPING_NODE_POD_CIDR, POD_CIDR_OUT_OF_RANGE,
@@ -45,9 +47,12 @@ pub(super) fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingC
             contradicted(member, |it| matches!(it, Contradicted::NodeSelector))
         }
         // If agents form locations, only leaders have one.
-        ExcludedReason::NoWireguardIp => contradicted(member, |it| {
-            matches!(it, Contradicted::Granularity(_) | Contradicted::TopologyLabel)
-        }),
+        ExcludedReason::NoWireguardIp => {
+            let of_entry = contradicted(member, |it| {
+                matches!(it, Contradicted::Granularity(_) | Contradicted::TopologyLabel)
+            });
+            of_entry.or_else(|| unlocated_leader(member))
+        }
         _ => None,
     }
 }

@@ -297,6 +297,43 @@ fn links_without_a_path_are_named() {
     }
 }
 
+/// A leader that lost its label leaves its location with a leader that has no address.
+#[test]
+fn a_missing_label_of_a_location_is_one_entry() {
+    let folder = rendered("multi-cloud-location");
+    let before = lines(&folder);
+    let snapshot = "snapshots/aws.json";
+    let whole = folder.read(snapshot);
+    let without = |keep: usize| {
+        let mut snapshot: Value = serde_json::from_str(&whole).unwrap();
+        for node in snapshot["nodes"].as_array_mut().unwrap().iter_mut().take(keep) {
+            let labels = node["labels"].as_object_mut().unwrap();
+            labels.retain(|key, _| !key.ends_with("/region"));
+        }
+        snapshot.to_string()
+    };
+    folder.write(snapshot, without(1));
+    let mut found = lines(&folder);
+    found.retain(|it| !before.contains(it));
+    assert_eq!(
+        found[0],
+        "warning missing-location findings about 1 node and 2 other findings follow from it: \
+         warnings[missing-wireguard-ip, moved-anchor])"
+    );
+    let run = folder.run(&["validate"]);
+    let command = "kubectl --context aws annotate node ip-10-30-4-23.eu-west-1.compute.internal --overwrite \
+                   kilo.squat.ai/location=LOCATION";
+    assert_contains(
+        &run.stdout,
+        &format!("help: if it belongs to a location, run `{command}`, then"),
+    );
+    // On another LAN, the node without an address has a reason of its own.
+    let other = without(1).replace("10.30.4.23/20", "10.99.4.23/20");
+    folder.write(snapshot, other);
+    let found = lines(&folder);
+    assert!(found.contains(&"warning missing-wireguard-ip".to_owned()), "{found:?}");
+}
+
 #[test]
 fn a_range_that_is_too_wide_is_one_entry() {
     let folder = Folder::rendered();
