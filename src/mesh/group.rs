@@ -98,7 +98,7 @@ pub(crate) fn unknown_cluster<'a>(
         Some(meant) => finding.meant(meant),
         None if known.is_empty() => finding,
         None => finding.help(format!(
-            "remove {}, or declare a cluster of this name; known clusters: {}",
+            "correct or remove {}, or declare a cluster of this name; known clusters: {}",
             Quoted(text),
             listed(known.into_iter().map(Quoted))
         )),

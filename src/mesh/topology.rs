@@ -255,7 +255,7 @@ mod tests {
           help: did you mean `east`?
         error[unknown-cluster]: this mesh has no cluster `south`
           9:45 | south
-          help: remove `south`, or declare a cluster of this name; known clusters: `east`, `north`, `west`
+          help: correct or remove `south`, or declare a cluster of this name; known clusters: `east`, `north`, `west`
         warning[duplicate-hub]: duplicate hub `east`
           9:52 | east | second here
           9:39 | east | first here
@@ -270,7 +270,7 @@ mod tests {
           help: did you mean `north`?
         error[unknown-cluster]: this mesh has no cluster `far`
           9:58 | far
-          help: remove `far`, or declare a cluster of this name; known clusters: `east`, `north`, `west`
+          help: correct or remove `far`, or declare a cluster of this name; known clusters: `east`, `north`, `west`
         ");
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use super::Finding;
 use crate::config::Config;
-use crate::diagnostic::MetadataChange;
+use crate::diagnostic::{MetadataChange, MetadataKind};
 use crate::kilo::node::annotation;
 use crate::name::{ClusterName, is_dns_subdomain};
 use crate::snapshot::Node;
@@ -20,6 +20,12 @@ pub(super) fn annotate_endpoint(node: &str) -> String {
 /// Returns the command that changes an annotation of a node.
 pub(super) fn annotate(node: &Node, change: impl Display) -> String {
     annotate_each([node], change)
+}
+
+/// Returns the command that changes an annotation or a label of a node.
+pub(super) fn changing(node: &Node, change: &MetadataChange) -> String {
+    let verb = if change.kind == MetadataKind::Label { "label" } else { "annotate" };
+    format!("kubectl {verb} node {} --overwrite {change}", command_name(&node.name))
 }
 
 /// Returns the command that changes an annotation of some nodes.

@@ -21,11 +21,12 @@ mod occupied_port;
 mod pod_addresses;
 mod spelling;
 mod subnet;
+mod unlocated;
 
 pub(super) use family::separation;
-pub(super) use location::unlocated_leader;
 pub(super) use pod_addresses::finding as mismatched_pod_addresses;
 pub use pod_addresses::unrouted as unrouted_pods;
+pub(super) use unlocated::unlocated_leader;
 
 rules! {
     "Kilo's settings on the nodes" in "kilo" about Plan;

@@ -31,6 +31,11 @@ rules! {
     STALE_NODE = "stale-node" Notice;
 }
 
+/// Returns whether a finding is that a node is stale.
+pub fn is_stale_node(finding: &Finding) -> bool {
+    finding.rule == &STALE_NODE
+}
+
 /// Returns why a snapshot of `cluster` is not written; `kept` is the file that stays, if there is
 /// one.
 pub fn refusals(

@@ -43,9 +43,13 @@ fn overlap((entry, range): DeclaredRange, (other, its): DeclaredRange) -> Findin
     let message =
         format!("{} of `{}` overlaps {} of `{}`", range.cidr, entry.name, its.cidr, other.name);
     let help = if other.name.is_external() {
-        "give each external peer addresses of its own"
+        "give each external peer addresses of its own".to_owned()
     } else {
-        "give the external peer addresses outside of all ranges that clusters declare"
+        format!(
+            "give the external peer addresses outside of all ranges that clusters declare, or remove {} from `{}` if no \
+             address of that cluster is in it",
+            its.cidr, other.name
+        )
     };
     Finding::new(&mistake::OVERLAPPING_RANGES, message)
         .at(range.place.clone(), format!("of `{}`", entry.name))

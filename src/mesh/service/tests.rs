@@ -49,7 +49,7 @@ fn names_clusters_and_addresses_are_checked() {
           13:29 | Shop
         error[unknown-cluster]: this mesh has no cluster `d`
           14:45 | d
-          help: remove `d`, or declare a cluster of this name; known clusters: `a`, `b`, `c`
+          help: correct or remove `d`, or declare a cluster of this name; known clusters: `a`, `b`, `c`
         error[invalid-value]: `1api` is not a valid Service name: expected a lowercase letter, then lowercase letters, digits and inner dashes (a DNS-1035 label)
           14:13 | 1api
         error[invalid-value]: `x` is not an IP address
@@ -61,7 +61,7 @@ fn names_clusters_and_addresses_are_checked() {
           help: remove one of the two
         error[unknown-cluster]: this mesh has no cluster `e`
           14:111 | e
-          help: remove `e`, or declare a cluster of this name; known clusters: `a`, `b`, `c`
+          help: correct or remove `e`, or declare a cluster of this name; known clusters: `a`, `b`, `c`
         error[duplicate-item]: a second IPv4 address
           15:72 | 10.103.0.1
           help: write one of each family

@@ -7,18 +7,16 @@ use super::{
     EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, UNCERTAIN_LEADER,
     annotated,
 };
-use crate::diagnostic::{FindingCause, MetadataChange, MetadataKind, Quoted, Severity};
-use crate::fleet::Member;
+use crate::diagnostic::{MetadataChange, Quoted, Severity};
 use crate::granularity::Granularity;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::location_label::LOCATION_LABELS;
 use crate::kilo::node::{InternalIp, KiloNode, annotation, listening};
 use crate::kilo::segment::segments;
 use crate::kilo::topology::Leader;
-use crate::membership::ExcludedReason;
 use crate::mesh::DEFAULT_TOPOLOGY_LABEL;
 use crate::rules::Finding;
-use crate::rules::command::{annotate, annotate_each, blank, resolved, run};
+use crate::rules::command::{annotate, annotate_each, blank, changing, resolved, run};
 use crate::rules::nodes::contradicted_label;
 use crate::snapshot::Node;
 use crate::text::listed;
@@ -144,30 +142,13 @@ fn without_location(inspected: &InspectedCluster, node: &Node) -> Finding {
         change.key.clone_from(&entry.topology_label);
         change = change.of_label();
     }
-    let verb = if change.kind == MetadataKind::Label { "label" } else { "annotate" };
-    let command = annotate(node, &change).replacen("annotate", verb, 1);
     Finding::on_node(&MISSING_LOCATION, &entry.name, &node.name, message)
         .at(inspected.place(node).key("name"), "")
         .resolved_by(&change, &entry.name, [&*node.name])
-        .help(format!("if it belongs to a location, {}", run(&command, &entry.name)))
-}
-
-/// Returns the finding about a leader without a location, if the only node that leads without a WireGuard address is on its
-/// LAN: that node leads only because of this.
-pub(in crate::rules) fn unlocated_leader(member: &Member) -> Option<FindingCause> {
-    let others = member.membership.excluded.iter();
-    let mut others = others.filter(|it| it.reason == ExcludedReason::NoWireguardIp);
-    let other = others.next().filter(|_| others.next().is_none())?;
-    let nodes = &member.cluster.nodes;
-    let other = nodes.iter().find(|it| it.node.name == other.node)?;
-    let address = other.kilo.internal_address().filter(|_| !other.kilo.location.is_empty())?;
-    let is_unlocated =
-        |it: &&ClusterNode| it.kilo.location.is_empty() && it.kilo.has_wireguard_ip();
-    let mut unlocated = nodes.iter().filter(is_unlocated);
-    let leader = unlocated.next().filter(|_| unlocated.next().is_none())?;
-    let is_on_lan = leader.kilo.lan.is_some_and(|lan| lan.holds(address));
-    let of_cluster = FindingCause::of(&MISSING_LOCATION, &member.entry.name);
-    is_on_lan.then(|| FindingCause { node: Some(leader.node.name.clone()), ..of_cluster })
+        .help(format!(
+            "if it belongs to a location, {}",
+            run(&changing(node, &change), &entry.name)
+        ))
 }
 
 /// Returns a finding about a label that distinguishes nodes of one location, if there is one.

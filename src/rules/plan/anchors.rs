@@ -31,30 +31,31 @@ pub(super) fn unknown(source: &ClusterName, unknown: &UnknownAnchor) -> Finding 
     let node = Quoted(&unknown.node);
     let (why, help) = match unknown.problem {
         AnchorProblem::NoSegment => (
-            format!("{node} is in no segment with an endpoint"),
-            "write a node of a segment whose leader has an endpoint".to_owned(),
+            "neither this node nor the leader of its location has an endpoint".to_owned(),
+            "write a node that has an endpoint, or whose leader has one".to_owned(),
         ),
         AnchorProblem::NotSelected => (
-            format!("`nodeSelector` does not select {node}"),
+            "`nodeSelector` does not select this node".to_owned(),
             "write a node that `nodeSelector` selects".to_owned(),
         ),
         AnchorProblem::NoNode => (
-            format!("the snapshot has no node {node}"),
-            "correct the name; if the node is gone, write another node of its location in its place".to_owned(),
+            "the snapshot has no node of this name".to_owned(),
+            "correct the name; if the node is gone, write another node of its location".to_owned(),
         ),
         AnchorProblem::LeftOut => (
-            format!("the Peer of {node} is left out"),
+            "the Peer of this node is left out".to_owned(),
             "correct what the other findings about this node report".to_owned(),
         ),
         AnchorProblem::NotReady(why) => (
             match why {
-                Unready::Stale => format!("the Kilo agent of {node} stopped sending heartbeats"),
-                Unready::NoEndpoint => format!("Kilo has no endpoint for {node}"),
-            },
+                Unready::Stale => "the Kilo agent of this node stopped sending heartbeats",
+                Unready::NoEndpoint => "Kilo has no endpoint for this node",
+            }
+            .to_owned(),
             revive(source),
         ),
     };
-    let message = format!("anchor ignored: {why}");
+    let message = format!("anchor {node} is ignored: {why}");
     let mut finding = Finding::on_cluster(&UNKNOWN_ANCHOR, source, message);
     finding = finding.at(unknown.place.clone(), "");
     if let Some(place) = &unknown.node_place {

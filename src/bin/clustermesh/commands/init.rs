@@ -10,7 +10,7 @@ use clustermesh::diagnostic::Severity;
 use clustermesh::document::Source;
 use clustermesh::name::ClusterName;
 use clustermesh::proposal::RangeSizes;
-use clustermesh::rules::{Purpose, costs};
+use clustermesh::rules::{Purpose, costs, snapshots};
 use serde::Serialize;
 
 use self::addition::{Proposed, print_plan};
@@ -284,7 +284,8 @@ fn check_saved(
     let mut checked = checked_plan::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
     checked.findings.retain(|it| {
         let is_idle = it.cluster.as_deref().is_some_and(|it| idle.contains(&it));
-        it.node.is_none() || !is_idle
+        // Stale nodes were reported when the snapshots were taken.
+        !snapshots::is_stale_node(it) && (it.node.is_none() || !is_idle)
     });
     printer.findings(&inputs.files, &checked.findings);
     printer.counts(&checked.findings, checked.checked().as_ref());

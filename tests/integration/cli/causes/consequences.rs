@@ -1,0 +1,165 @@
+//! One edit of a mesh, a policy, a snapshot or a rendered file, and all that follows from it.
+
+use super::*;
+
+/// The target that loses its last Peers is below the source that it loses.
+#[test]
+fn another_hub_is_one_entry() {
+    let folder = rendered("hub-and-spokes");
+    let (hub, other) = ("hubs:\n      - management\n", "hubs:\n      - tenant-ada\n");
+    folder.edit("mesh.yaml", hub, other);
+    let errors = |folder: &Folder| -> Vec<String> {
+        lines(folder).into_iter().filter(|it| it.starts_with("error")).collect()
+    };
+    assert_eq!(errors(&folder), ["error lost-source 4 other findings follow from it)"]);
+    let run = folder.run(&["validate"]);
+    assert_contains(
+        &run.stdout,
+        "error[lost-source]: management: no longer linked by `hubs`: all 3 Peers would be removed from tenant-bell, ",
+    );
+    assert_contains(
+        &run.stdout,
+        "help: to keep them, name `management` in `hubs` again; if intended, run",
+    );
+    folder.edit("mesh.yaml", other, &format!("{other}      - management\n"));
+    assert_eq!(errors(&folder), [""; 0]);
+    // Which clusters should exchange packets is unknown.
+    folder.edit("mesh.yaml", other, "hubs:\n      - manager\n");
+    let run = folder.run(&["verify"]);
+    assert_eq!(run.stdout.matches("error[").count(), 1, "{}", run.stdout);
+    assert_contains(&run.stdout, "did you mean `management`?");
+}
+
+/// A render only removes the Peers of a cluster from its own folder, which harm it.
+#[test]
+fn a_rendered_file_in_another_folder_is_one_entry() {
+    let folder = rendered("quickstart");
+    let (source, kustomization) =
+        ("rendered/east/quickstart--west.yaml", "mismatched-kustomization");
+    for (copy, found) in [
+        ("rendered/west/quickstart--west.yaml", format!("warning {kustomization}")),
+        (
+            "rendered/east/backup.yaml",
+            "warning clashing-peers 1 other finding follows from it)".to_owned(),
+        ),
+    ] {
+        fs::copy(folder.path(source), folder.path(copy)).unwrap();
+        assert_eq!(lines(&folder), [found], "{copy}");
+        let run = folder.run(&["verify"]);
+        assert!(!run.stdout.contains("twin-peers"), "{}", run.stdout);
+        assert_contains(
+            &run.stdout,
+            "help: run `clustermesh diff --against rendered` to see what changes, ",
+        );
+        assert_eq!(folder.run(&["render"]).code, 0);
+        assert_eq!(lines(&folder), [""; 0]);
+        assert!(!folder.path(copy).exists());
+    }
+    // The file that a wrong copy replaced is written again.
+    fs::remove_dir_all(folder.path("rendered/west")).unwrap();
+    copy(&folder.path("rendered/east"), &folder.path("rendered/west"));
+    assert_eq!(lines(&folder), [""; 0]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert!(folder.path("rendered/west/quickstart--east.yaml").exists());
+}
+
+/// A policy may refuse all that a mesh declares. Paths that work are then not all that the mesh asks for.
+#[test]
+fn links_without_a_path_are_named() {
+    let folder = rendered("hub-and-spokes");
+    let policy = "policies/tenant-curie.yaml";
+    let errors = |folder: &Folder| -> Vec<String> {
+        lines(folder).into_iter().filter(|it| it.starts_with("error")).collect()
+    };
+    for (from, to, found) in [
+        (
+            "[management]",
+            "[tenant-ada]",
+            "error one-sided-link 2 other findings follow from it: error[lost-source])",
+        ),
+        (
+            "  localNetworks",
+            "  acceptedNetworks: [10.9.0.0/16]\n  localNetworks",
+            "error unaccepted-range 2 other findings follow from it: errors[empty-target, lost-source])",
+        ),
+    ] {
+        folder.edit(policy, from, to);
+        assert_eq!(errors(&folder), [found]);
+        let all = ["*/management", "*/tenant-curie", "tenant-curie"];
+        let flags = all.iter().flat_map(|it| ["--allow-empty", it]);
+        assert_eq!(folder.run(&["render"].into_iter().chain(flags).collect::<Vec<_>>()).code, 0);
+        let run = folder.run(&["verify"]);
+        assert_contains(
+            &run.stdout,
+            "1 pair of clusters that a mesh links has no declared paths: management and tenant-curie (see `clustermesh validate`).",
+        );
+        folder.edit(policy, to, from);
+        assert_eq!(folder.run(&["render"]).code, 0);
+        let run = folder.run(&["verify"]);
+        assert!(!run.stdout.contains("that a mesh links"), "{}", run.stdout);
+    }
+}
+
+/// A leader that lost its label leaves its location with a leader that has no address.
+#[test]
+fn a_missing_label_of_a_location_is_one_entry() {
+    let folder = rendered("multi-cloud-location");
+    let before = lines(&folder);
+    let snapshot = "snapshots/aws.json";
+    let whole = folder.read(snapshot);
+    let without = |keep: usize| {
+        let mut snapshot: Value = serde_json::from_str(&whole).unwrap();
+        for node in snapshot["nodes"].as_array_mut().unwrap().iter_mut().take(keep) {
+            let labels = node["labels"].as_object_mut().unwrap();
+            labels.retain(|key, _| !key.ends_with("/region"));
+        }
+        snapshot.to_string()
+    };
+    folder.write(snapshot, without(1));
+    let mut found = lines(&folder);
+    found.retain(|it| !before.contains(it));
+    assert_eq!(
+        found[0],
+        "warning missing-location findings about 1 node and 2 other findings follow from it: \
+         warnings[missing-wireguard-ip, moved-anchor])"
+    );
+    let run = folder.run(&["validate"]);
+    let command = "kubectl --context aws annotate node ip-10-30-4-23.eu-west-1.compute.internal --overwrite \
+                   kilo.squat.ai/location=LOCATION";
+    assert_contains(
+        &run.stdout,
+        &format!("help: if it belongs to a location, run `{command}`, then"),
+    );
+    // On another LAN, the node without an address has a reason of its own.
+    let other = without(1).replace("10.30.4.23/20", "10.99.4.23/20");
+    folder.write(snapshot, other);
+    let found = lines(&folder);
+    assert!(found.contains(&"warning missing-wireguard-ip".to_owned()), "{found:?}");
+}
+
+/// The snapshot is taken and checked in one run.
+#[test]
+fn init_reports_a_stale_node_once() {
+    let folder = Folder::empty();
+    let nodes = project().join("examples/hub-and-spokes/nodes");
+    let from = |cluster: &str, file: &str| format!("{cluster}={}", nodes.join(file).display());
+    let [east, west] = [("east", "tenant-dijkstra.json"), ("west", "tenant-ada.json")];
+    let run =
+        folder.run(&["init", "--from", &from(east.0, east.1), "--from", &from(west.0, west.1)]);
+    let all = run.stdout + &run.stderr;
+    assert_eq!((run.code, all.matches("stale-node").count()), (0, 1), "{all}");
+}
+
+/// Either the laptop or the cluster may have the wrong range.
+#[test]
+fn the_range_of_a_laptop_in_a_cluster_can_be_removed() {
+    let folder = rendered("external-peers");
+    let subnet = "wireguardCIDR: 10.5.0.0/16";
+    let wrong = format!("{subnet}\n      additionalCIDRs: [10.200.0.0/24]");
+    folder.edit("mesh.yaml", subnet, &wrong);
+    assert_eq!(lines(&folder), ["error overlapping-ranges"]);
+    assert_contains(
+        &folder.run(&["validate"]).stdout,
+        ", or remove 10.200.0.0/24 from `west` if no address of that cluster is in it",
+    );
+}
