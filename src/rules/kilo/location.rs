@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::inspected_cluster::InspectedCluster;
+use super::unlocated::without_location;
 use super::{
     EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, UNCERTAIN_LEADER,
     annotated,
@@ -14,9 +15,8 @@ use crate::kilo::location_label::LOCATION_LABELS;
 use crate::kilo::node::{InternalIp, KiloNode, annotation, listening};
 use crate::kilo::segment::segments;
 use crate::kilo::topology::Leader;
-use crate::mesh::DEFAULT_TOPOLOGY_LABEL;
 use crate::rules::Finding;
-use crate::rules::command::{annotate, annotate_each, blank, changing, resolved, run};
+use crate::rules::command::{annotate, annotate_each, blank, resolved, run};
 use crate::rules::nodes::contradicted_label;
 use crate::snapshot::Node;
 use crate::text::listed;
@@ -128,27 +128,6 @@ fn unnamed(inspected: &InspectedCluster) -> Vec<Finding> {
         .filter(|node| !node.labels.contains_key(annotation::LOCATION))
         .map(|node| without_location(inspected, node))
         .collect()
-}
-
-fn without_location(inspected: &InspectedCluster, node: &Node) -> Finding {
-    let entry = &inspected.member.entry;
-    let message = format!(
-        "has no location, unlike other nodes: annotation {} and label {} are missing",
-        annotation::LOCATION,
-        entry.topology_label
-    );
-    let mut change = blank(annotation::LOCATION);
-    if entry.topology_label != DEFAULT_TOPOLOGY_LABEL {
-        change.key.clone_from(&entry.topology_label);
-        change = change.of_label();
-    }
-    Finding::on_node(&MISSING_LOCATION, &entry.name, &node.name, message)
-        .at(inspected.place(node).key("name"), "")
-        .resolved_by(&change, &entry.name, [&*node.name])
-        .help(format!(
-            "if it belongs to a location, {}",
-            run(&changing(node, &change), &entry.name)
-        ))
 }
 
 /// Returns a finding about a label that distinguishes nodes of one location, if there is one.

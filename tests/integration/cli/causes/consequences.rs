@@ -27,7 +27,7 @@ fn another_hub_is_one_entry() {
     folder.edit("mesh.yaml", other, "hubs:\n      - manager\n");
     let run = folder.run(&["verify"]);
     assert_eq!(run.stdout.matches("error[").count(), 1, "{}", run.stdout);
-    assert_contains(&run.stdout, "did you mean `management`?");
+    assert_contains(&run.stdout, "correct or remove `manager`, or declare a cluster");
 }
 
 /// A render only removes the Peers of a cluster from its own folder, which harm it.
