@@ -45,7 +45,8 @@ pub fn rivals<'c, 'a>(cluster: &'c Cluster<'a>) -> Vec<&'c ClusterNode<'a>> {
         return Vec::new();
     }
     let is_holder = |it: &&ClusterNode| {
-        it.kilo.has_wireguard_ip() && !it.node.annotations.contains_key(annotation::LOCATION)
+        let is_counted = it.kilo.is_ready() && it.kilo.has_wireguard_ip();
+        is_counted && !it.node.annotations.contains_key(annotation::LOCATION)
     };
     let mut holders = cluster.segments.formed.iter().map(|segment| {
         let members = segment.members.iter().map(|it| &cluster.nodes[*it]);

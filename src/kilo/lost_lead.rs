@@ -70,8 +70,10 @@ impl Locations<'_> {
         let nodes = self.nodes;
         let location = Some(Granularity::Location);
         let agreeing = members.iter().filter(|it| nodes[**it].granularity == location).count();
-        let holders = members.iter().copied().filter(|it| nodes[*it].claims_lead());
-        let (former, live): (Vec<NodeId>, Vec<NodeId>) = holders.partition(|it| self.is_away(*it));
+        let holders = members.iter().copied().filter(|it| nodes[*it].has_wireguard_ip());
+        let (former, mut live): (Vec<NodeId>, Vec<NodeId>) =
+            holders.partition(|it| self.is_away(*it));
+        live.retain(|it| nodes[*it].claims_lead());
         let [leader] = live[..] else { return None };
         let left: Vec<NodeId> = members.iter().copied().filter(|it| !former.contains(it)).collect();
         let is_certain = members.len() < 2 * agreeing

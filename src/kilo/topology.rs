@@ -184,7 +184,7 @@ impl TopologySegment {
         Self {
             key: segment.key.clone(),
             leader: if counted.contains(&segment.leader) {
-                leader(segment, &members)
+                leader(segment, &members, &nodes[segment.leader].kilo.name)
             } else {
                 Leader::Ambiguous(segment.elected)
             },
@@ -197,12 +197,12 @@ impl TopologySegment {
 }
 
 /// Returns who leads, given the one that an announced address points to and the one that an election
-/// without names would give. Two members with an address both believe that they lead, or one of them stopped.
-fn leader(segment: &Segment, members: &[&KiloNode]) -> Leader {
+/// without names would give. If another member claims the lead, both believe that they lead, or one of them stopped.
+fn leader(segment: &Segment, members: &[&KiloNode], name: &str) -> Leader {
     let (leader, elected) = (segment.leader, segment.elected);
     let has_name = members.iter().any(|it| it.has_name());
     let holders = members.iter().filter(|it| it.has_wireguard_ip()).count();
-    let is_contested = 1 < members.iter().filter(|it| it.claims_lead()).count();
+    let is_contested = members.iter().any(|it| it.claims_lead() && it.name != name);
     match holders {
         _ if members.len() == 1 => Leader::Certain(leader),
         1 if has_name => Leader::Certain(leader),

@@ -46,6 +46,9 @@ fn a_silent_leader_beside_the_next_one_is_marked() {
     let earlier =
         ["a wg=10.4.0.1/16 seen=200", "b wg=10.4.0.1/16 seen=100", "c wg=10.4.0.1/16 seen=0"];
     assert_eq!(marked(&earlier), ["a to c Some(200)", "b to c Some(100)"]);
+    // The others elect a leader without it in every granularity of its own.
+    let other = format!("{SILENT} granularity=full");
+    assert_eq!(marked(&[&other, NEXT, MEMBER]), ["a to b Some(120)"]);
 }
 
 #[test]
