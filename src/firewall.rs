@@ -13,7 +13,6 @@ use crate::kilo::id::NodeId;
 use crate::name::{ClusterName, MeshName, NodeName};
 use crate::plan::Plan;
 use crate::schema::ExampleFile;
-use crate::snapshot::plugin::NetworkPlugin;
 use crate::wireguard::{Endpoint, PublicKey};
 
 mod sent;
@@ -60,15 +59,6 @@ pub enum Encapsulation {
     /// UDP 8472, if most nodes show Cilium.
     #[serde(rename = "VXLAN")]
     Vxlan,
-}
-
-impl Encapsulation {
-    fn of(cluster: &Cluster) -> Self {
-        let show_cilium = cluster.nodes.iter().filter(|it| {
-            it.node.plugin.as_ref().is_some_and(|it| it.name == NetworkPlugin::Cilium)
-        });
-        if cluster.nodes.len() < 2 * show_cilium.count() { Self::Vxlan } else { Self::Ipip }
-    }
 }
 
 impl std::fmt::Display for Encapsulation {
@@ -281,7 +271,11 @@ fn inside<'a>(member: &Member) -> ClusterPorts<'a> {
         endpoints: Vec::new(),
         inside: Vec::new(),
         encapsulated: locations(cluster),
-        encapsulation: Encapsulation::of(cluster),
+        encapsulation: if cluster.pod_network.has_vxlan {
+            Encapsulation::Vxlan
+        } else {
+            Encapsulation::Ipip
+        },
         sends: Vec::new(),
         senders: sent::sending_nodes(member),
     };

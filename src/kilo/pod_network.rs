@@ -8,12 +8,15 @@ use super::node::annotation;
 use crate::mesh::PodSource;
 use crate::net::{Cidr, Families, Family};
 use crate::snapshot::Node;
+use crate::snapshot::plugin::NetworkPlugin;
 
 /// The network plugin and the addresses of pods that most nodes of a cluster show.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PodNetwork {
     /// Whether they show one.
     pub has_plugin: bool,
+    /// Whether it sends the packets between nodes of a location in VXLAN, as Cilium does.
+    pub has_vxlan: bool,
     /// The families in which their pods have other addresses than those of their pod CIDRs.
     pub unrouted: Families,
 }
@@ -44,13 +47,15 @@ impl PodNetwork {
             nodes.len() < 2 * nodes.iter().filter(|it| shows(it)).count()
         };
         let has_plugin = do_most(&shows_plugin);
+        let is_cilium =
+            |it: &Node| it.plugin.as_ref().is_some_and(|it| it.name == NetworkPlugin::Cilium);
         let mut unrouted = Families::default();
         for family in [Family::V4, Family::V6].into_iter().filter(|_| has_plugin) {
             if do_most(&|it| unrouted_pods(it, family).is_some()) {
                 unrouted.insert(family);
             }
         }
-        Self { has_plugin, unrouted }
+        Self { has_plugin, has_vxlan: do_most(&is_cilium), unrouted }
     }
 }
 

@@ -15,6 +15,9 @@ const WIREGUARD: u16 = 80;
 /// The bytes that IPIP adds to packets between nodes of a location.
 const IPIP: u16 = 20;
 
+/// The bytes that VXLAN adds to them.
+const VXLAN: u16 = 50;
+
 /// The smallest MTU of a network with IPv6 (RFC 8200, section 5).
 pub const LEAST_WITH_IPV6: u16 = 1280;
 
@@ -35,10 +38,11 @@ impl Mtu {
         Some(self.underlay?.saturating_sub(WIREGUARD))
     }
 
-    /// Returns the largest packet that fits into IPIP between nodes of a location. A leader removes IPIP before it sends a
-    /// packet into a tunnel, so the bytes of both are never added up.
-    pub fn within_location(&self) -> Option<u16> {
-        Some(self.internal.or(self.underlay)?.saturating_sub(IPIP))
+    /// Returns the largest packet that fits into IPIP between nodes of a location, also if IPIP is in VXLAN. A leader
+    /// removes both before it sends a packet into a tunnel, so their bytes are never added to those of the tunnel.
+    pub fn within_location(&self, has_vxlan: bool) -> Option<u16> {
+        let headers = if has_vxlan { IPIP + VXLAN } else { IPIP };
+        Some(self.internal.or(self.underlay)?.saturating_sub(headers))
     }
 }
 

@@ -97,7 +97,8 @@ impl<'f> Bottleneck<'f> {
         let mtu = &member.entry.mtu;
         let mut segments = member.cluster.topology.segments.iter();
         let has_location = segments.any(|it| 1 < it.members.len());
-        let location = mtu.within_location().filter(|_| has_location);
+        let has_vxlan = member.cluster.pod_network.has_vxlan;
+        let location = mtu.within_location(has_vxlan).filter(|_| has_location);
         let parts = [(mtu.tunnel(), false), (location, true)].into_iter();
         parts.filter_map(move |(carries, is_location)| {
             Some(Self { member, carries: carries?, is_location })
@@ -117,9 +118,12 @@ impl<'f> Bottleneck<'f> {
         } else {
             ""
         };
-        format!(
-            "a location of {name} carries {carries}, 20 less than the MTU between its nodes because of IPIP{silence}"
-        )
+        let headers = if self.member.cluster.pod_network.has_vxlan {
+            "70 less than the MTU between its nodes because of IPIP in VXLAN"
+        } else {
+            "20 less than the MTU between its nodes because of IPIP"
+        };
+        format!("a location of {name} carries {carries}, {headers}{silence}")
     }
 }
 

@@ -50,6 +50,20 @@ fn the_number_to_set_fits() {
     assert_contains(&help, "write `pods: 1280`");
 }
 
+/// Cilium sends IPIP in its own tunnels between the nodes of a location.
+#[test]
+fn a_location_with_cilium_carries_less() {
+    let folder = example();
+    let (right, narrow) = ("internal: 9001, pods: 1380 }", "internal: 1449, pods: 1380 }");
+    folder.edit("mesh.yaml", right, narrow);
+    assert_eq!(exceeded(&folder), None);
+    let snapshot = folder.read("snapshots/aws.json");
+    let shown = r#""plugin": { "name": "Cilium" }, "name": "ip-"#;
+    folder.write("snapshots/aws.json", &snapshot.replace(r#""name": "ip-"#, shown));
+    let (message, _) = exceeded(&folder).unwrap();
+    insta::assert_snapshot!(message, @"a location of aws carries 1379, 70 less than the MTU between its nodes because of IPIP in VXLAN, and pods of 3 clusters send more (aws: 1380, gcp: 1380, onprem: 1380)");
+}
+
 /// Pods with IPv6 addresses cannot have the MTU that fits, so the finding ends only if it is ignored.
 #[test]
 fn pods_with_ipv6_keep_1280_bytes() {
