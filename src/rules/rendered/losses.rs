@@ -162,7 +162,8 @@ fn joined(losses: Vec<Finding>) -> Vec<Finding> {
         let target = loss.value().map(ToOwned::to_owned);
         let is_alike = |it: &&mut (Finding, Vec<String>)| {
             let of = |it: &Finding| {
-                (it.rule, it.cluster.clone(), it.what().to_owned(), it.cause.clone())
+                let source = (it.cluster.clone(), it.named.clone());
+                (it.rule, source, it.what().to_owned(), it.cause.clone())
             };
             !it.1.is_empty() && of(&it.0) == of(&loss) && it.0.help == loss.help
         };

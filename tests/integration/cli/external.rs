@@ -595,6 +595,10 @@ fn one_that_is_removed_is_destructive() {
     let refused = folder.run(&["render", "-q"]);
     assert_eq!(refused.code, 1, "{}{}", refused.stdout, refused.stderr);
     assert_contains(&refused.stderr, "`clustermesh render --allow-empty '*/external.laptop'`");
+    folder.edit("mesh.yaml", &HOSTS.replacen(laptop, "", 1), "");
+    let refused = folder.run(&["render", "-q"]).stderr;
+    assert_contains(&refused, "`external.laptop`: its only Peer would be removed from east, west");
+    assert_contains(&refused, "`external.router`: its only Peer would be removed from west\n");
     let changed = diffed("mesh.yaml", laptop, "");
     insta::assert_snapshot!(changed, @"
     external peer laptop was removed
