@@ -49,7 +49,16 @@ pub(super) enum Passing<'c> {
     /// Findings that are hidden.
     Findings(&'c Ignore),
     /// The Peers that a guard accepts; without one, all.
-    Peers(Option<Box<Guard>>),
+    Peers(Option<Box<GuardRules>>),
+}
+
+/// The rules of a guard.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct GuardRules {
+    /// The guard that they were printed for.
+    pub(super) guard: Guard,
+    /// Whether they are those that this version prints for it.
+    pub(super) are_whole: bool,
 }
 
 impl<'c> Limit<'c> {
@@ -205,9 +214,13 @@ fn hides(old: &Ignore, new: &Ignore) -> bool {
 }
 
 /// Returns what a guard allows that an older one did not.
-fn allowed(old: &Guard, new: &Guard) -> Vec<String> {
+fn allowed(before: &GuardRules, after: &GuardRules) -> Vec<String> {
+    let (old, new) = (&before.guard, &after.guard);
     let mut allowed: Vec<String> =
         new.beyond(old).iter().map(|it| format!("accepts {it}")).collect();
+    if before.are_whole && !after.are_whole {
+        allowed.push("has other rules than clustermesh prints".to_owned());
+    }
     let (had, has) = (&old.access, &new.access);
     if had.enforcement == Enforcement::Deny && has.enforcement == Enforcement::Warn {
         allowed.push("only warns".to_owned());

@@ -11,7 +11,7 @@ use crate::diagnostic::{Quoted, Severity};
 use crate::place::Place;
 use crate::rules::{self, Rule};
 
-/// The limit that is stricter if it is larger: the weight of a lost node.
+/// The limit of lost nodes that is stricter if it is larger: the weight of a lost node.
 const WEIGHT: &str = "gonePercent";
 
 /// Returns the limits of a version, with the levels of all rules that any version sets.
@@ -40,6 +40,10 @@ pub(super) fn limits<'c>(
             let most = step.unwrap_or(u64::MAX);
             add(&["limits", "capacity", quantity.key(), name], step, most);
         }
+    }
+    // With a smaller cost, more Peers stay below a limit.
+    for (name, cost) in config.limits.capacity.costs.all() {
+        add(&["limits", "capacity", "costs", name], Some(cost), u64::MAX - cost);
     }
     for counted in Counted::ALL {
         let most = u64::try_from(config.ceilings.most(counted)).unwrap_or(u64::MAX);

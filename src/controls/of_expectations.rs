@@ -7,7 +7,7 @@ use super::{ControlChange, Controls, WrittenValues};
 use crate::diagnostic::Quoted;
 use crate::expectations::{Exception, Expectation, Expected, SelectedClusters, Selection};
 use crate::name::ClusterName;
-use crate::net::prefixes::Prefixes;
+use crate::net::prefixes::{Prefixes, Span};
 use crate::place::Place;
 use crate::text::first;
 
@@ -36,7 +36,7 @@ pub(super) fn changes(old: &Controls, new: &Controls, lineage: &Lineage) -> Vec<
         if same.is_none_or(|other| !is_same(it, other.1)) {
             changes.push(ControlChange {
                 subject: subject(it),
-                is_weaker: !is_kept,
+                is_weaker: !is_kept || same.is_some_and(|it| prolongs(old, it.1)),
                 before: Some(written(it)),
                 after: same.map(|it| written(it.1)),
             });
@@ -45,7 +45,7 @@ pub(super) fn changes(old: &Controls, new: &Controls, lineage: &Lineage) -> Vec<
     changes.extend(has.iter().enumerate().filter(|it| !known.contains(&it.0)).map(|(_, it)| {
         ControlChange {
             subject: subject(it),
-            is_weaker: false,
+            is_weaker: prolongs(old, it),
             before: None,
             after: Some(written(it)),
         }
@@ -77,7 +77,7 @@ fn of_undeclared(old: &Controls, new: &Controls) -> Vec<ControlChange> {
     for it in &has {
         let same = had.iter().find(|old| old.name == it.name);
         let is_allowed = had.iter().any(|old| allows(old, it));
-        if same.is_none_or(|old| written_exception(old).values != written_exception(it).values) {
+        if same.is_none_or(|old| !allows(old, it) || !allows(it, old)) {
             changes.push(ControlChange {
                 subject: format!("exception {}", Quoted(&it.name)),
                 is_weaker: before.is_some() && !is_allowed,
@@ -171,6 +171,31 @@ fn has_parts(
 fn allows(old: &Exception, new: &Exception) -> bool {
     let is_as_long = old.until.is_none_or(|old| new.until.is_some_and(|new| new <= old));
     is_as_long && covers(&old.from, &new.from) && covers(&old.to, &new.to)
+}
+
+/// Returns whether an expectation allows for good what the old version allowed until a day: with `undeclared: Deny`, paths
+/// that must work are allowed.
+fn prolongs(old: &Controls, new: &Expectation) -> bool {
+    let reached = |it: &&Expectation| it.expected == Expected::Reach;
+    let has_all = |it: &Expectation| covers(&it.from, &new.from) && covers(&it.to, &new.to);
+    let mut ending = old.expectations.denied.iter().flat_map(|it| &it.exceptions);
+    new.expected == Expected::Reach
+        && ending.any(|it| it.until.is_some() && meet(&it.from, &new.from) && meet(&it.to, &new.to))
+        && !old.expectations.expectations.iter().filter(reached).any(has_all)
+}
+
+/// Returns whether two selections may have addresses in common.
+fn meet(one: &Selection, other: &Selection) -> bool {
+    let clusters = one.clusters.as_ref().zip(other.clusters.as_ref());
+    let has_common = |(one, other): (&SelectedClusters, &SelectedClusters)| {
+        one.members.keys().any(|it| other.members.contains_key(it))
+    };
+    let ranges = Prefixes::union(one.addresses.iter().copied());
+    let mut addresses = other.addresses.iter().map(|it| Span::new(*it));
+    let is_any = one.addresses.is_empty() || other.addresses.is_empty();
+    clusters.is_none_or(has_common)
+        && (is_any || addresses.any(|it| ranges.meets(it)))
+        && (one.class.is_none() || other.class.is_none() || one.class == other.class)
 }
 
 fn subject(expectation: &Expectation) -> String {

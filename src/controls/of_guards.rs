@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Controls;
-use super::limit::{Limit, Passing};
+use super::limit::{GuardRules, Limit, Passing};
 use super::lineage::{Lineage, old_names};
 use crate::place::Place;
 use crate::rules::gitops::GuardFile;
@@ -36,11 +36,14 @@ pub(super) fn limits<'c>(controls: &Controls<'c>, old_keys: Option<&OldKeys>) ->
         let file = controls.guards.iter().find(|it| it.cluster == *cluster);
         let recorded = file.and_then(GuardFile::guard);
         let place = file.zip(recorded).map(|(file, it)| Place::document(&file.source, it.policy));
-        let guard = recorded.map(|it| match old_keys {
-            Some(keys) => it.guard.renamed(keys),
-            None => it.guard.clone(),
+        let rules = recorded.map(|it| GuardRules {
+            guard: match old_keys {
+                Some(keys) => it.guard.renamed(keys),
+                None => it.guard.clone(),
+            },
+            are_whole: it.is_whole,
         });
-        let passing = Passing::Peers(guard.map(Box::new));
+        let passing = Passing::Peers(rules.map(Box::new));
         let limit = Limit::new(format!("guard of {cluster}"), [""; 0], place, passing);
         Limit {
             kind: "guard".to_owned(),

@@ -7,6 +7,8 @@ use crate::kilo::id::NodeId;
 use crate::mesh::AddressClass;
 use crate::net::prefixes::Span;
 use crate::proof::reach::{AddressBlock, address_blocks, of_nodes};
+use crate::selector::Selector;
+use crate::string_map::StringMap;
 
 /// The address blocks of a cluster.
 pub(super) struct Stock {
@@ -44,7 +46,7 @@ pub(in crate::proof) struct Meant<'m> {
 }
 
 impl<'m> Meant<'m> {
-    pub(super) fn by(expectation: &'m Expectation, side: ExpectationSide) -> Self {
+    pub(in crate::proof) fn by(expectation: &'m Expectation, side: ExpectationSide) -> Self {
         let is_sender = side == ExpectationSide::From;
         Self::new(side.selection(expectation), is_sender)
     }
@@ -108,9 +110,18 @@ impl<'m> Meant<'m> {
             && self.is_selected(site, block.owner.node())
     }
 
-    /// Returns the meant addresses of a block, also of a cluster that is not selected by its name.
-    pub(in crate::proof) fn parts(&self, site: &Site, block: &AddressBlock) -> Vec<AddressBlock> {
-        if !self.is_class(block) || !self.is_selected(site, block.owner.node()) {
+    /// Returns the meant addresses of a block, also of a cluster that is not selected by its name, and of a node that is
+    /// selected only by its old labels.
+    pub(in crate::proof) fn parts(
+        &self,
+        site: &Site,
+        block: &AddressBlock,
+        old: Option<&StringMap>,
+    ) -> Vec<AddressBlock> {
+        let has_matching = |it: &Selector| old.is_some_and(|labels| it.matches(labels));
+        let is_selected = self.is_selected(site, block.owner.node())
+            || self.selection.nodes.as_ref().is_some_and(has_matching);
+        if !self.is_class(block) || !is_selected {
             return Vec::new();
         }
         if self.spans.is_empty() {

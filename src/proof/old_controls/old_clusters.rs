@@ -9,13 +9,14 @@ use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::proof::reach::{AddressBlock, address_blocks};
+use crate::string_map::StringMap;
 
 /// The clusters of the old version, and what shows that something is a part of one.
 #[derive(Debug)]
 pub struct OldClusters<'c> {
     names: BTreeSet<&'c ClusterName>,
-    /// The names of both versions.
-    all: BTreeSet<&'c ClusterName>,
+    /// The names of the new version.
+    new: BTreeSet<&'c ClusterName>,
     keys: BTreeMap<[u8; 32], BTreeSet<&'c ClusterName>>,
     ranges: Prefixes<&'c ClusterName>,
 }
@@ -39,16 +40,11 @@ impl<'c> OldClusters<'c> {
         // A cluster in several meshes declares the same ranges in each.
         let given = |it: &'c Entry| it.given().into_iter().map(move |range| (range.cidr, &it.name));
         let ranges: BTreeSet<(Cidr, &ClusterName)> = entries().flat_map(given).collect();
-        Self {
-            all: names.iter().copied().chain(new).collect(),
-            names,
-            keys,
-            ranges: ranges.into_iter().collect(),
-        }
+        Self { new: new.collect(), names, keys, ranges: ranges.into_iter().collect() }
     }
 
     /// Returns as which old clusters each cluster of a version counts, by its name, the keys of its nodes and the ranges that
-    /// it declares.
+    /// it declares. A stranger also counts as itself.
     pub fn counted<'m>(
         &self,
         meshes: &'m [Mesh],
@@ -61,14 +57,34 @@ impl<'c> OldClusters<'c> {
             let given = entry.given().into_iter().map(|it| Span::new(it.cidr));
             all.extend(given.flat_map(|it| self.by_range(it)));
         }
+        let mut known: BTreeSet<&ClusterName> = BTreeSet::new();
         for site in peers.iter().flat_map(|it| &it.sites) {
-            let nodes = site.model.topology.nodes.iter();
-            let keys = nodes.filter_map(|it| self.keys.get(&it.kilo.key?)).flatten();
+            let mut keys = self.by_keys(site).peekable();
+            if keys.peek().is_some() {
+                known.insert(site.cluster);
+            }
             if let Some(all) = counted.get_mut(site.cluster) {
                 all.extend(keys);
             }
         }
+        for (name, all) in &mut counted {
+            if !known.contains(name) && self.is_beside(name, all) {
+                all.extend(self.new.get::<ClusterName>(name));
+            }
+        }
         counted
+    }
+
+    /// Returns the old clusters that had keys of a cluster's nodes.
+    fn by_keys(&self, site: &Site) -> impl Iterator<Item = &'c ClusterName> {
+        let nodes = site.model.topology.nodes.iter();
+        nodes.filter_map(|it| self.keys.get(&it.kilo.key?)).flatten().copied()
+    }
+
+    /// Returns whether a new name stands beside old ones that its cluster counts as: with keys of its own, it may be a
+    /// stranger in their ranges.
+    fn is_beside(&self, name: &ClusterName, counting: &BTreeSet<&'c ClusterName>) -> bool {
+        !self.names.contains(name) && counting.iter().any(|it| self.new.contains(it))
     }
 
     fn by_range(&self, span: Span) -> impl Iterator<Item = &'c ClusterName> {
@@ -77,8 +93,13 @@ impl<'c> OldClusters<'c> {
     }
 
     /// Returns the old clusters as which some addresses of a cluster count: that of its name, those that had the key of the
-    /// node, and those that declared any of the addresses. A new cluster counts as itself.
-    fn of(&self, site: &Site, block: &AddressBlock) -> BTreeSet<&'c ClusterName> {
+    /// node, and those that declared any of the addresses. A new cluster counts as itself, also a stranger in these ranges.
+    fn of(
+        &self,
+        site: &Site,
+        block: &AddressBlock,
+        has_known_key: bool,
+    ) -> BTreeSet<&'c ClusterName> {
         let node = block.owner.node();
         let key = node.and_then(|it| site.node(it).kilo.key);
         let by_key = key.and_then(|it| self.keys.get(&it)).into_iter().flatten();
@@ -86,21 +107,46 @@ impl<'c> OldClusters<'c> {
         let counting = by_name.into_iter().chain(by_key).copied();
         let counting = counting.chain(self.by_range(block.span));
         let mut counting: BTreeSet<&ClusterName> = counting.collect();
-        if counting.is_empty() {
-            counting.extend(self.all.get(site.cluster));
+        if counting.is_empty() || !has_known_key && self.is_beside(site.cluster, &counting) {
+            counting.extend(self.new.get(site.cluster));
         }
         counting
     }
 
     /// Returns the old clusters as which the addresses of a cluster count.
-    pub(super) fn blocks(&self, site: &Site) -> CountedAddresses<'c> {
+    pub(super) fn blocks(&self, site: &Site, labels: &OldLabels<'c>) -> CountedAddresses<'c> {
+        let has_known_key = self.by_keys(site).next().is_some();
         let blocks = address_blocks(site).into_iter();
-        CountedAddresses(blocks.map(|it| (block_key(&it), self.of(site, &it))).collect())
+        let counted = blocks.map(|it| (block_key(&it), self.of(site, &it, has_known_key)));
+        CountedAddresses { clusters: counted.collect(), relabelled: labels.of_relabelled(site) }
+    }
+}
+
+/// The labels that nodes of the old version have, by their keys.
+pub(super) struct OldLabels<'c>(BTreeMap<[u8; 32], &'c StringMap>);
+
+impl<'c> OldLabels<'c> {
+    pub(super) fn new(old: &'c Fabric) -> Self {
+        let labels = old.sites.iter().flat_map(|site| {
+            let nodes = site.model.topology.nodes.numbered();
+            nodes.filter_map(|(id, it)| Some((it.kilo.key?, &site.snapshot_of(id).labels)))
+        });
+        Self(labels.collect())
+    }
+
+    fn of_relabelled(&self, site: &Site) -> BTreeMap<NodeId, &'c StringMap> {
+        let nodes = site.model.topology.nodes.numbered();
+        let old = nodes.filter_map(|(id, it)| Some((id, *self.0.get(&it.kilo.key?)?)));
+        old.filter(|(id, old)| site.snapshot_of(*id).labels != **old).collect()
     }
 }
 
 /// The addresses of a cluster, with the old clusters as which they count.
-pub(super) struct CountedAddresses<'c>(BTreeMap<BlockKey, BTreeSet<&'c ClusterName>>);
+pub(super) struct CountedAddresses<'c> {
+    clusters: BTreeMap<BlockKey, BTreeSet<&'c ClusterName>>,
+    /// The old labels of nodes that have others.
+    relabelled: BTreeMap<NodeId, &'c StringMap>,
+}
 
 type BlockKey = (Span, Option<NodeId>);
 
@@ -111,12 +157,17 @@ fn block_key(block: &AddressBlock) -> BlockKey {
 impl<'c> CountedAddresses<'c> {
     /// Returns the old clusters as which a block counts.
     pub(super) fn of(&self, block: &AddressBlock) -> impl Iterator<Item = &'c ClusterName> {
-        self.0.get(&block_key(block)).into_iter().flatten().copied()
+        self.clusters.get(&block_key(block)).into_iter().flatten().copied()
+    }
+
+    /// Returns the old labels of the node of a block if it has others.
+    pub(super) fn old_labels(&self, block: &AddressBlock) -> Option<&'c StringMap> {
+        self.relabelled.get(&block.owner.node()?).copied()
     }
 
     /// Returns all of the old clusters.
     pub(super) fn clusters(&self) -> impl Iterator<Item = &'c ClusterName> {
-        self.0.values().flatten().copied()
+        self.clusters.values().flatten().copied()
     }
 }
 

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::asked_paths::Question;
 use super::old_clusters::{CountedAddresses, outside};
 use crate::agent::fabric::Site;
-use crate::expectations::{AllowedPaths, Expectation, Expected, Selection};
+use crate::expectations::{AllowedPaths, Expectation, Expected};
 use crate::mesh::{Mesh, Range};
 use crate::name::ClusterName;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::place::Place;
 use crate::policy::Policy;
-use crate::proof::expectation::Meant;
+use crate::proof::expectation::{ExpectationSide, Meant};
 use crate::proof::reach::AddressBlock;
 
 /// A control of the old version that refuses paths.
@@ -85,8 +85,9 @@ pub(super) type SideParts<'c> = BTreeMap<SideKey<'c>, Vec<AddressBlock>>;
 
 /// The addresses that a control is about, on one side.
 pub(super) enum ControlledSide<'s, 'c> {
-    /// The addresses that an expectation selects.
-    Selected(Meant<'c>),
+    /// The addresses that an expectation selects. If paths must be closed, a node that has another label now is still
+    /// selected: only its snapshot shows its labels, and that needs no review.
+    Selected { meant: Meant<'c>, by_old_labels: bool },
     /// All addresses, by the allowed paths that they are in.
     Any(Vec<Meant<'c>>),
     /// All addresses of a cluster.
@@ -174,8 +175,8 @@ impl<'c> PathControl<'c> {
         let (own, other) = match self {
             Self::Expectation(it) => {
                 return [
-                    ControlledSide::of_selection(&it.from, true),
-                    ControlledSide::of_selection(&it.to, false),
+                    ControlledSide::of_expectation(it, ExpectationSide::From),
+                    ControlledSide::of_expectation(it, ExpectationSide::To),
                 ];
             }
             Self::Undeclared { allowed, .. } => {
@@ -215,14 +216,15 @@ impl<'c> PathControl<'c> {
 }
 
 impl<'c> ControlledSide<'_, 'c> {
-    pub(super) fn of_selection(selection: &'c Selection, is_sender: bool) -> Self {
-        Self::Selected(Meant::new(selection, is_sender))
+    fn of_expectation(expectation: &'c Expectation, side: ExpectationSide) -> Self {
+        let by_old_labels = expectation.expected == Expected::Deny;
+        Self::Selected { meant: Meant::by(expectation, side), by_old_labels }
     }
 
     /// Returns whether it may have addresses that count as a cluster.
     pub(super) fn may_have(&self, cluster: &ClusterName) -> bool {
         match self {
-            Self::Selected(meant) => meant.selection().has_cluster(cluster),
+            Self::Selected { meant, .. } => meant.selection().has_cluster(cluster),
             Self::Any(_) => true,
             Self::Whole(own) => *own == cluster,
             Self::Unaccepted(accepted) => accepted.cluster != cluster,
@@ -241,7 +243,10 @@ impl<'c> ControlledSide<'_, 'c> {
         let mut parts = SideParts::new();
         for block in blocks {
             let meant = match self {
-                Self::Selected(meant) => meant.parts(site, block),
+                Self::Selected { meant, by_old_labels } => {
+                    let old = counted.old_labels(block).filter(|_| *by_old_labels);
+                    meant.parts(site, block, old)
+                }
                 _ => vec![*block],
             };
             if meant.is_empty() {

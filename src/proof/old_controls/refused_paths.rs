@@ -8,6 +8,7 @@ use crate::name::ClusterName;
 use crate::net::prefixes::Span;
 use crate::packet::messages::whose;
 use crate::proof::reach::{AddressBlock, address_blocks};
+use crate::proof::verify::ClassPair;
 
 /// Refused paths between blocks: from each sender to each receiver.
 pub(super) struct PathRectangle {
@@ -52,8 +53,15 @@ struct FoundPair<'c> {
     example: [AddressBlock; 2],
 }
 
-/// Spans, sorted, that may overlap.
+/// Spans, sorted, none of which begins in another one or just behind it.
 pub(super) struct KnownAddresses(Vec<Span>);
+
+/// The refused paths of the old version between two clusters.
+struct OldPaths {
+    classes: ClassPair,
+    /// The addresses of both sides.
+    sides: [KnownAddresses; 2],
+}
 
 impl KnownAddresses {
     /// Returns the addresses of a version.
@@ -62,28 +70,46 @@ impl KnownAddresses {
         Self::of(blocks.map(|it| it.span))
     }
 
-    /// Sorts spans, and extends each up to the last address of all before it.
     fn of(spans: impl Iterator<Item = Span>) -> Self {
         let mut spans: Vec<Span> = spans.collect();
         spans.sort_unstable();
-        let mut before: Option<Span> = None;
-        for span in &mut spans {
-            let same = before.filter(|it| it.family == span.family && span.first <= it.last);
-            span.last = same.map_or(span.last, |it| it.last.max(span.last));
-            before = Some(*span);
+        let mut joined: Vec<Span> = Vec::with_capacity(spans.len());
+        for span in spans {
+            match joined.last_mut() {
+                Some(last)
+                    if last.family == span.family && span.first <= last.last.saturating_add(1) =>
+                {
+                    last.last = last.last.max(span.last);
+                }
+                _ => joined.push(span),
+            }
         }
-        Self(spans)
+        Self(joined)
+    }
+
+    /// Returns the addresses of a span that are not among them.
+    fn missing(&self, span: Span) -> Vec<Span> {
+        let before = |it: &Span| (it.family, it.last) < (span.family, span.first);
+        let meeting = self.0.iter().skip(self.0.partition_point(before));
+        let meeting = meeting.map_while(|it| it.common(span));
+        let (mut missing, mut next) = (Vec::new(), Some(span.first));
+        for known in meeting {
+            let gap = next.filter(|it| *it < known.first);
+            missing.extend(gap.map(|first| Span { first, last: known.first - 1, ..span }));
+            next = known.last.checked_add(1);
+        }
+        let rest = next.filter(|it| *it <= span.last);
+        missing.extend(rest.map(|first| Span { first, ..span }));
+        missing
     }
 
     fn meet(&self, span: Span) -> bool {
-        let begun = self.0.partition_point(|it| (it.family, it.first) <= (span.family, span.last));
-        let last = begun.checked_sub(1).and_then(|it| self.0.get(it));
-        last.is_some_and(|it| it.common(span).is_some())
+        self.missing(span) != [span]
     }
 }
 
 /// Returns the refused paths of the new version that are new: neither did the old version have a refused path between
-/// the same addresses, nor, for addresses that it did not have, between any of the same clusters.
+/// the same addresses, nor, for addresses of new nodes, between any of the same clusters and classes.
 pub(super) fn added(
     control: usize,
     fabric: &Fabric,
@@ -92,11 +118,15 @@ pub(super) fn added(
     known: &KnownAddresses,
 ) -> Option<RefusedPaths> {
     let mut found: BTreeMap<SitePair, FoundPair> = BTreeMap::new();
+    let mut old: BTreeMap<[&ClusterName; 2], Vec<OldPaths>> = BTreeMap::new();
+    for ((clusters, classes), paths) in before {
+        let paths = paths.iter().map(|it| OldPaths { classes: *classes, sides: it.addresses() });
+        old.entry(*clusters).or_default().extend(paths);
+    }
     for (cell, paths) in now {
-        let old = before.get(cell).map_or(&[][..], Vec::as_slice);
-        let old: Vec<[KnownAddresses; 2]> = old.iter().map(PathRectangle::addresses).collect();
+        let old = old.get(&cell.0).map_or(&[][..], Vec::as_slice);
         for it in paths {
-            let Some((count, example)) = it.uncovered(&old, known) else {
+            let Some((count, example)) = it.uncovered(cell.1, old, known) else {
                 continue;
             };
             let counted_as = [BTreeSet::new(), BTreeSet::new()];
@@ -138,11 +168,13 @@ impl PathRectangle {
     /// Returns how many of its paths are in none of the old ones, and one of them.
     fn uncovered(
         &self,
-        old: &[[KnownAddresses; 2]],
+        classes: ClassPair,
+        old: &[OldPaths],
         known: &KnownAddresses,
     ) -> Option<(u64, [AddressBlock; 2])> {
-        let senders = alike(&self.senders, known, &old.iter().map(|it| &it[0]));
-        let receivers = alike(&self.receivers, known, &old.iter().map(|it| &it[1]));
+        let of = |side: usize| old.iter().map(move |it| (&it.sides[side], it.classes == classes));
+        let senders = alike(&self.senders, known, &of(0));
+        let receivers = alike(&self.receivers, known, &of(1));
         let mut found: Option<(u64, [AddressBlock; 2])> = None;
         for (of_senders, (sender, ones)) in &senders {
             for (of_receivers, (receiver, others)) in &receivers {
@@ -157,18 +189,23 @@ impl PathRectangle {
     }
 }
 
-/// Groups blocks by the old paths that have them on this side: new addresses count as having been in all of them. Each
-/// group has one of its blocks and their number.
+/// Groups blocks by the old paths that have them on this side: addresses of new nodes count as having been in all of the
+/// same classes. Each group has one of its blocks and their number.
 fn alike<'o>(
     blocks: &[AddressBlock],
     known: &KnownAddresses,
-    old: &(impl Iterator<Item = &'o KnownAddresses> + Clone),
+    old: &(impl Iterator<Item = (&'o KnownAddresses, bool)> + Clone),
 ) -> BTreeMap<BTreeSet<usize>, (AddressBlock, u64)> {
     let mut groups: BTreeMap<BTreeSet<usize>, (AddressBlock, u64)> = BTreeMap::new();
     for block in blocks {
-        let is_new = !known.meet(block.span);
-        let meeting = old.clone().enumerate().filter(|it| is_new || it.1.meet(block.span));
-        let group = groups.entry(meeting.map(|it| it.0).collect()).or_insert((*block, 0));
+        let is_of_node = block.owner.node().is_some();
+        let has = |old: &KnownAddresses, is_same_class: bool| {
+            let missing = old.missing(block.span);
+            let are_new = || missing.iter().all(|it| !known.meet(*it));
+            missing.is_empty() || is_of_node && is_same_class && are_new()
+        };
+        let having = old.clone().enumerate().filter(|(_, (old, is_same))| has(old, *is_same));
+        let group = groups.entry(having.map(|it| it.0).collect()).or_insert((*block, 0));
         group.1 += 1;
     }
     groups

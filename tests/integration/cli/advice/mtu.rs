@@ -59,7 +59,7 @@ fn a_location_with_cilium_carries_less() {
     assert_eq!(exceeded(&folder), None);
     let snapshot = folder.read("snapshots/aws.json");
     let shown = r#""plugin": { "name": "Cilium" }, "name": "ip-"#;
-    folder.write("snapshots/aws.json", &snapshot.replace(r#""name": "ip-"#, shown));
+    folder.write("snapshots/aws.json", snapshot.replace(r#""name": "ip-"#, shown));
     let (message, _) = exceeded(&folder).unwrap();
     insta::assert_snapshot!(message, @"a location of aws carries 1379, 70 less than the MTU between its nodes because of IPIP in VXLAN, and pods of 3 clusters send more (aws: 1380, gcp: 1380, onprem: 1380)");
 }

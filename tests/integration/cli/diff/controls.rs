@@ -5,6 +5,7 @@ use crate::support::assert_contains;
 use crate::support::json_schema::{schema, violations};
 
 mod drawn;
+mod escapes;
 mod weaker;
 
 const HUB: &str = "spec:\n  topology: { mode: Hub, hubs: [east] }\n";
@@ -368,6 +369,7 @@ fn loosened_controls_are_weaker_and_others_only_changed() {
             plain("limits: { capacity: { peers: { error: 200 } } }"),
             true,
         ),
+        (plain(""), plain("limits: { capacity: { costs: { storedBytesPerPeer: 0 } } }"), true),
         (plain(""), plain("ignore: [{ rule: missing-endpoint, reason: x }]"), true),
         (
             plain("ignore: [{ rule: missing-endpoint, reason: x }]"),

@@ -1,0 +1,135 @@
+//! Edits that are meant to escape an old control.
+
+use super::*;
+
+const EXPECTATIONS: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
+
+/// A mesh with these expectations, of which west has an additional range.
+fn with_network(range: &str, expectations: &str) -> Repository {
+    let folder = Folder::mesh();
+    declare(&folder, "west", &format!("additionalCIDRs: [{range}]"));
+    folder.write("expectations.yaml", format!("{EXPECTATIONS}{expectations}"));
+    render(&folder);
+    let repository = Repository::of(folder);
+    repository.commit();
+    repository
+}
+
+fn declare(folder: &Folder, cluster: &str, fields: &str) {
+    let name = format!("    - name: {cluster}\n");
+    folder.edit("mesh.yaml", &name, &format!("{name}      {fields}\n"));
+}
+
+/// A path that a control never kept closed does not hide those that open beside it.
+#[test]
+fn a_wider_range_is_not_hidden_by_an_address_that_was_open() {
+    let denial = "  - { name: no lan, from: { cluster: east, class: Any }, to: { cluster: west, addresses: [10.152.0.0/16] }, class: Any, expect: Deny }\n";
+    for wider in ["10.152.0.0/16", "10.152.0.7/32, 10.152.9.0/24"] {
+        let repository = with_network("10.152.0.7/32", denial);
+        repository.folder.edit("mesh.yaml", "10.152.0.7/32", wider);
+        assert_contains(&weaker(&repository), "no longer kept: expectation `no lan`");
+    }
+    // A node more is not another path of this kind.
+    let repository = with_network("10.152.0.7/32", denial);
+    repository.folder.keep("east", &[node(1, 1), node(1, 2), node(1, 3)]);
+    assert_kept(&repository);
+}
+
+/// Snapshots change without a review, and labels are in them.
+#[test]
+fn a_node_that_loses_its_label_is_still_denied() {
+    let folder = Folder::mesh();
+    let selector =
+        "nodeSelector: { matchExpressions: [{ key: pool, operator: NotIn, values: [db] }] }";
+    declare(&folder, "west", selector);
+    let pool = |name: &str| {
+        let mut second = node(3, 2);
+        second["labels"] = json!({ "pool": name });
+        [node(3, 1), second]
+    };
+    folder.keep("west", &pool("db"));
+    let denial = "  - { name: no database, from: { cluster: east, class: Any }, to: { cluster: west, nodeSelector: { pool: db } }, class: Any, expect: Deny }\n";
+    folder.write("expectations.yaml", format!("{EXPECTATIONS}{denial}"));
+    render(&folder);
+    let repository = Repository::of(folder);
+    repository.commit();
+    repository.folder.keep("west", &pool("web"));
+    assert_contains(&weaker(&repository), "no longer kept: expectation `no database`");
+}
+
+/// A cluster in the range of an accepted one is a part of it or a stranger: nobody can see which.
+#[test]
+fn a_stranger_in_the_range_of_an_accepted_cluster_is_not_accepted() {
+    let folder = Folder::mesh();
+    folder.write(
+        "policies/west.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: ClusterPolicy\nspec: { acceptedClusters: [east, north] }\n",
+    );
+    render(&folder);
+    let repository = Repository::of(folder);
+    repository.commit();
+    let folder = &repository.folder;
+    let entry =
+        "    - name: north\n      podCIDRs: [10.2.0.0/16]\n      wireguardCIDR: 10.102.0.0/24\n";
+    let two = "    - { name: north, podCIDRs: [10.2.0.0/17], wireguardCIDR: 10.102.0.0/25 }\n    - { name: evil, podCIDRs: [10.2.128.0/17], wireguardCIDR: 10.102.0.128/25 }\n";
+    folder.edit("mesh.yaml", entry, two);
+    folder.edit("policies/west.yaml", "[east, north]", "[east, north, evil]");
+    let mut stranger = node(2, 130);
+    stranger["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode([230; 32]));
+    stranger["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("10.102.0.130/25");
+    folder.keep("evil", &[stranger]);
+    let text = weaker(&repository);
+    assert_contains(&text, "weaker: `acceptedClusters` in the policy of west");
+    assert_contains(&text, "no longer kept: `acceptedClusters` in the policy of west");
+}
+
+/// With `undeclared: Deny`, a path that must work is allowed without an end.
+#[test]
+fn a_reach_does_not_prolong_an_exception() {
+    let exception = "  undeclared: Deny\n  exceptions:\n    - { name: move, from: { class: Node }, to: { cluster: west }, class: Network, reason: move, until: 2026-12-31 }\n";
+    let repository = with_network("10.152.0.0/24", exception);
+    let reach = "  expectations:\n    - { name: scrape, from: { cluster: east, class: Node }, to: { cluster: west }, class: Network, expect: Reach }\n";
+    let elsewhere = reach.replace("cluster: west }, class: Network", "cluster: west }, class: Pod");
+    let text = format!("{EXPECTATIONS}{exception}{elsewhere}");
+    repository.folder.write("expectations.yaml", text);
+    assert_kept(&repository);
+    repository.folder.write("expectations.yaml", format!("{EXPECTATIONS}{exception}{reach}"));
+    assert_contains(&weaker(&repository), "weaker: expectation `scrape` added");
+}
+
+/// The values are shown as far as there is room, and compared as a whole.
+#[test]
+fn the_last_of_many_addresses_is_compared() {
+    let addresses: Vec<String> = (1..10).map(|it| format!("10.{it}.0.0/16")).collect();
+    let exception = |last: &str| {
+        format!(
+            "  undeclared: Deny\n  exceptions:\n    - {{ name: many, from: {{ addresses: [{}, {last}] }}, to: {{ cluster: west }}, class: Network, reason: move }}\n",
+            addresses.join(", ")
+        )
+    };
+    let repository = with_network("10.152.0.0/24", &exception("10.111.0.0/16"));
+    let wider = format!("{EXPECTATIONS}{}", exception("10.0.0.0/8"));
+    repository.folder.write("expectations.yaml", wider);
+    assert_contains(&weaker(&repository), "weaker: exception `many`");
+}
+
+/// The declarations of a guard stay, and its rules accept everything.
+#[test]
+fn a_guard_with_rules_of_its_own_is_weaker() {
+    for (rule, other) in [
+        ("failurePolicy: Fail", "failurePolicy: Ignore"),
+        ("validationActions: [\"Deny\"]", "validationActions: [\"Audit\"]"),
+    ] {
+        let repository = Repository::of(Folder::rendered());
+        let folder = &repository.folder;
+        let run = folder.run(&["guard", "north", "--writers", "ada"]);
+        folder.write("guards/north.yaml", &run.stdout);
+        repository.commit();
+        folder.write("guards/north.yaml", run.stdout.replace(rule, other));
+        assert_ne!(folder.read("guards/north.yaml"), run.stdout, "{}", run.stdout);
+        assert_contains(&weaker(&repository), "weaker: guard of north");
+        repository.commit();
+        folder.write("guards/north.yaml", &run.stdout);
+        assert_kept(&repository);
+    }
+}
