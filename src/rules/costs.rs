@@ -120,7 +120,7 @@ fn learned(learned: &[LearnedEndpoints], config: &Config) -> Option<Finding> {
     };
     let command = annotate_nat(&config.kubectl(first.cluster), node);
     let help = format!(
-        "if the NAT has a fixed address and port, run `{command}` with them{more}; otherwise {}",
+        "if the NAT has a fixed address and port, run `{command}` with its address and port{more}; otherwise {}",
         without_fixed_address(learned)
     );
     let change = blank(annotation::FORCE_ENDPOINT);

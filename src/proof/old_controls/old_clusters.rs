@@ -81,7 +81,7 @@ impl<'c> OldClusters<'c> {
         nodes.filter_map(|it| self.keys.get(&it.kilo.key?)).flatten().copied()
     }
 
-    /// Returns whether a new name stands beside old ones that its cluster counts as: with keys of its own, it may be a
+    /// Returns whether the old clusters that a new one counts as are there, too: with keys of its own, it may be a
     /// stranger in their ranges.
     fn is_beside(&self, name: &ClusterName, counting: &BTreeSet<&'c ClusterName>) -> bool {
         !self.names.contains(name) && counting.iter().any(|it| self.new.contains(it))

@@ -69,7 +69,7 @@ pub(super) fn effects(effect: &CauseEffect, compared: &Compared, limit: usize) -
         parts.push(format!("and {}", count(more, "more target")));
     }
     if parts.is_empty() {
-        return "no Peer changes".to_owned();
+        return "no Peer changes because of this alone".to_owned();
     }
     parts.join(", ")
 }

@@ -49,7 +49,7 @@ fn nodes_behind_nat_may_be_forgotten() {
     let of = |east: &str| costs(&[("east", "", east), ("west", "", &west), north]);
     insta::assert_snapshot!(of(&sending(EAST)), @"
     notice[learned-endpoint] : west may forget the address of north/p1, which is behind NAT, when several Peers change together: unreachable for 15 to 205 s
-      help: if the NAT has a fixed address and port, run `kubectl --context north annotate node p1 --overwrite kilo.squat.ai/force-endpoint=ADDRESS:PORT` with them; otherwise run `clustermesh diff` before each change, which shows when to change one cluster after another, and north last
+      help: if the NAT has a fixed address and port, run `kubectl --context north annotate node p1 --overwrite kilo.squat.ai/force-endpoint=ADDRESS:PORT` with its address and port; otherwise run `clustermesh diff` before each change, which shows when to change one cluster after another, and north last
     ");
     let one = sending(EAST).replacen(" persistent-keepalive=25", "", 1);
     let both = "east, west may forget the address of north/p1";

@@ -56,7 +56,7 @@ fn behind_nat(forgotten: &ForgottenAddresses, compared: &Compared) -> Vec<String
         };
         let command = annotate_nat(&compared.config.kubectl(cluster), first_node);
         helps.push(format!(
-            "if the NAT of {cluster} has a fixed address and port, run `{command}` with them{others}, and \
+            "if the NAT of {cluster} has a fixed address and port, run `{command}` with its address and port{others}, and \
              `clustermesh snapshot {cluster}`"
         ));
     }

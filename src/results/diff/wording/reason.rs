@@ -102,7 +102,8 @@ fn of_peers(reason: PeerReason, number: usize) -> String {
                 "{peers} with wider or narrower ranges: connections may fail for a moment, because Kilo removes the old routes first"
             )
         }
-        PeerReason::RangesRemoved => format!("{peers} with fewer ranges"),
+        PeerReason::RangesRemoved if number == 1 => "1 Peer that loses ranges".to_owned(),
+        PeerReason::RangesRemoved => format!("{peers} that lose ranges"),
         PeerReason::Removed => format!("{peers} removed"),
         PeerReason::KeepalivesChanged => {
             format!("{peers} with another keepalive, which Kilo does not write into WireGuard")

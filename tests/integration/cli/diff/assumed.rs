@@ -35,7 +35,7 @@ fn paths_that_an_entry_no_longer_proves_are_disruptive() {
     let run = repository.diff(&["--fail-on", "disruptive"]);
     insta::assert_snapshot!(run.stdout, @"
     `underlays` of west removed: `lan: 192.168.0.0/16` (mesh.yaml:14)
-        no Peer changes
+        no Peer changes because of this alone
 
     TARGET  GRADE       BEFORE  ADDED  CHANGED  REMOVED  NOW
     east    disruptive       3      0        0        0    3
@@ -71,7 +71,7 @@ fn paths_that_an_entry_no_longer_proves_are_disruptive() {
     let run = repository.diff(&["--fail-on", "additive"]);
     insta::assert_snapshot!(run.stdout, @"
     `underlays` of west added: `lan: 192.168.0.0/16` (mesh.yaml:17)
-        no Peer changes
+        no Peer changes because of this alone
 
 
     changed: `underlays` of west in the mesh prod added: lan: 192.168.0.0/16 (mesh.yaml:17)

@@ -87,7 +87,7 @@ fn a_pod_cidr_that_moves_ends_its_paths() {
     insta::assert_snapshot!(repository.target("east"), @"
     east: cleanup
       1 node has other addresses; 4 declared paths to the old ones end
-      1 Peer with fewer ranges
+      1 Peer that loses ranges
     ");
 }
 

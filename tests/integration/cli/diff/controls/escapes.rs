@@ -57,7 +57,7 @@ fn a_node_that_loses_its_label_is_still_denied() {
     assert_contains(&weaker(&repository), "no longer kept: expectation `no database`");
 }
 
-/// A cluster in the range of an accepted one is a part of it or a stranger: nobody can see which.
+/// A cluster in the range of an accepted one is a part of it or a stranger.
 #[test]
 fn a_stranger_in_the_range_of_an_accepted_cluster_is_not_accepted() {
     let folder = Folder::mesh();
