@@ -27,7 +27,7 @@ use crate::agent::fabric::{AwakeClusters, Fabric, SitePair, Sites};
 use crate::mesh::Mesh;
 use crate::name::ClusterName;
 use asked_paths::{ClassPaths, PathQuestion, Question};
-use old_clusters::{CountedAddresses, OldLabels};
+use old_clusters::{CountedAddresses, OldNodes};
 use path_control::{ControlledSide, Direction, SideKey, SideParts};
 use refused_paths::{KnownAddresses, PathRectangle};
 
@@ -76,12 +76,12 @@ pub fn refused<'c>(
     most: u64,
 ) -> Result<Vec<RefusedPaths>, TooManySteps> {
     let clusters = OldClusters::new(old.meshes, Some(old.fabric), new.meshes);
-    let labels = OldLabels::new(old.fabric);
+    let nodes = OldNodes::new(old.fabric);
     let mut refused = Vec::new();
     for question in [Question::Fails, Question::IsOpen, Question::IsUndeclared] {
         let asked = controls.iter().enumerate().filter(|it| it.1.question() == question);
         let asked: Vec<NumberedControl> = asked.collect();
-        let judge = ControlJudge { question, clusters: &clusters, labels: &labels, most };
+        let judge = ControlJudge { question, clusters: &clusters, nodes: &nodes, most };
         let added = judge.with_paths(new, &asked, |now| {
             let all = asked.par_iter().copied();
             let refusing: Vec<NumberedControl> =
@@ -108,9 +108,9 @@ pub fn unjudged<'c>(
     new: JudgedVersion<'c, '_>,
 ) -> Vec<usize> {
     let clusters = OldClusters::new(old.meshes, Some(old.fabric), new.meshes);
-    let labels = OldLabels::new(old.fabric);
-    let before = old.fabric.sites.map(|it| clusters.blocks(it, &labels));
-    let now = new.fabric.sites.map(|it| clusters.blocks(it, &labels));
+    let nodes = OldNodes::new(old.fabric);
+    let before = old.fabric.sites.map(|it| clusters.blocks(it, &nodes));
+    let now = new.fabric.sites.map(|it| clusters.blocks(it, &nodes));
     let is_any =
         |control: &PathControl<'c>, fabric: &Fabric, counted: &Sites<CountedAddresses<'c>>| {
             control.sides(Direction::Sending).iter().all(|side| {
@@ -129,7 +129,7 @@ pub fn unjudged<'c>(
 struct ControlJudge<'j, 'c> {
     question: Question,
     clusters: &'j OldClusters<'c>,
-    labels: &'j OldLabels<'c>,
+    nodes: &'j OldNodes<'c>,
     most: u64,
 }
 
@@ -175,7 +175,7 @@ impl<'c> ControlJudge<'_, 'c> {
         then: impl FnOnce(&VersionPaths<'_, '_, '_, 'c>) -> R,
     ) -> Result<R, TooManySteps> {
         let fabric = reach.fabric;
-        let counted = fabric.sites.map(|it| self.clusters.blocks(it, self.labels));
+        let counted = fabric.sites.map(|it| self.clusters.blocks(it, self.nodes));
         let about = controls.iter().flat_map(|(_, control)| {
             let ways = control.directions().iter();
             ways.map(|way| control.sides(*way).each_ref().map(|it| about(it, &counted)))

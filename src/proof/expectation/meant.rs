@@ -7,8 +7,7 @@ use crate::kilo::id::NodeId;
 use crate::mesh::AddressClass;
 use crate::net::prefixes::Span;
 use crate::proof::reach::{AddressBlock, address_blocks, of_nodes};
-use crate::selector::Selector;
-use crate::string_map::StringMap;
+use crate::snapshot::Node;
 
 /// The address blocks of a cluster.
 pub(super) struct Stock {
@@ -111,17 +110,16 @@ impl<'m> Meant<'m> {
     }
 
     /// Returns the meant addresses of a block, also of a cluster that is not selected by its name, and of a node that is
-    /// selected only by its old labels.
+    /// selected only as it was.
     pub(in crate::proof) fn parts(
         &self,
         site: &Site,
         block: &AddressBlock,
-        old: Option<&StringMap>,
+        old: Option<&Node>,
     ) -> Vec<AddressBlock> {
-        let has_matching = |it: &Selector| old.is_some_and(|labels| it.matches(labels));
-        let is_selected = self.is_selected(site, block.owner.node())
-            || self.selection.nodes.as_ref().is_some_and(has_matching);
-        if !self.is_class(block) || !is_selected {
+        let selector = self.selection.nodes.as_ref();
+        let was_selected = || selector.zip(old).is_some_and(|(it, node)| it.matches(&node.labels));
+        if !self.is_class(block) || !self.is_selected(site, block.owner.node()) && !was_selected() {
             return Vec::new();
         }
         if self.spans.is_empty() {

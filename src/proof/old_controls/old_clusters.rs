@@ -9,7 +9,7 @@ use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::proof::reach::{AddressBlock, address_blocks};
-use crate::string_map::StringMap;
+use crate::snapshot::Node;
 
 /// The clusters of the old version, and what shows that something is a part of one.
 #[derive(Debug)]
@@ -114,38 +114,38 @@ impl<'c> OldClusters<'c> {
     }
 
     /// Returns the old clusters as which the addresses of a cluster count.
-    pub(super) fn blocks(&self, site: &Site, labels: &OldLabels<'c>) -> CountedAddresses<'c> {
+    pub(super) fn blocks(&self, site: &Site, nodes: &OldNodes<'c>) -> CountedAddresses<'c> {
         let has_known_key = self.by_keys(site).next().is_some();
         let blocks = address_blocks(site).into_iter();
         let counted = blocks.map(|it| (block_key(&it), self.of(site, &it, has_known_key)));
-        CountedAddresses { clusters: counted.collect(), relabelled: labels.of_relabelled(site) }
+        CountedAddresses { clusters: counted.collect(), relabelled: nodes.of_relabelled(site) }
     }
 }
 
-/// The labels that nodes of the old version have, by their keys.
-pub(super) struct OldLabels<'c>(BTreeMap<[u8; 32], &'c StringMap>);
+/// The nodes of the old version, by their keys.
+pub(super) struct OldNodes<'c>(BTreeMap<[u8; 32], &'c Node>);
 
-impl<'c> OldLabels<'c> {
+impl<'c> OldNodes<'c> {
     pub(super) fn new(old: &'c Fabric) -> Self {
-        let labels = old.sites.iter().flat_map(|site| {
+        let nodes = old.sites.iter().flat_map(|site| {
             let nodes = site.model.topology.nodes.numbered();
-            nodes.filter_map(|(id, it)| Some((it.kilo.key?, &site.snapshot_of(id).labels)))
+            nodes.filter_map(|(id, it)| Some((it.kilo.key?, site.snapshot_of(id))))
         });
-        Self(labels.collect())
+        Self(nodes.collect())
     }
 
-    fn of_relabelled(&self, site: &Site) -> BTreeMap<NodeId, &'c StringMap> {
+    fn of_relabelled(&self, site: &Site) -> BTreeMap<NodeId, &'c Node> {
         let nodes = site.model.topology.nodes.numbered();
         let old = nodes.filter_map(|(id, it)| Some((id, *self.0.get(&it.kilo.key?)?)));
-        old.filter(|(id, old)| site.snapshot_of(*id).labels != **old).collect()
+        old.filter(|(id, old)| site.snapshot_of(*id).labels != old.labels).collect()
     }
 }
 
 /// The addresses of a cluster, with the old clusters as which they count.
 pub(super) struct CountedAddresses<'c> {
     clusters: BTreeMap<BlockKey, BTreeSet<&'c ClusterName>>,
-    /// The old labels of nodes that have others.
-    relabelled: BTreeMap<NodeId, &'c StringMap>,
+    /// The old nodes of those that have other labels now.
+    relabelled: BTreeMap<NodeId, &'c Node>,
 }
 
 type BlockKey = (Span, Option<NodeId>);
@@ -160,8 +160,8 @@ impl<'c> CountedAddresses<'c> {
         self.clusters.get(&block_key(block)).into_iter().flatten().copied()
     }
 
-    /// Returns the old labels of the node of a block if it has others.
-    pub(super) fn old_labels(&self, block: &AddressBlock) -> Option<&'c StringMap> {
+    /// Returns the node of a block as it was, if it has other labels now.
+    pub(super) fn old_node(&self, block: &AddressBlock) -> Option<&'c Node> {
         self.relabelled.get(&block.owner.node()?).copied()
     }
 

@@ -244,7 +244,7 @@ impl<'c> ControlledSide<'_, 'c> {
         for block in blocks {
             let meant = match self {
                 Self::Selected { meant, by_old_labels } => {
-                    let old = counted.old_labels(block).filter(|_| *by_old_labels);
+                    let old = counted.old_node(block).filter(|_| *by_old_labels);
                     meant.parts(site, block, old)
                 }
                 _ => vec![*block],
