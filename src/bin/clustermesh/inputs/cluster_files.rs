@@ -11,6 +11,7 @@ use clustermesh::place::Place;
 use clustermesh::rules::{self, Finding};
 use clustermesh::{diagnostic, policy};
 
+use super::unread_controls::alike;
 use crate::disk::{self, Roots};
 use crate::input_file;
 use crate::settings::Settings;
@@ -81,7 +82,7 @@ impl ClusterFiles {
                 files.named.push((cluster, path));
             } else if looks_like_one && named.contains(&stem.to_lowercase()) {
                 misnamed.push((stem.to_lowercase(), path));
-            } else if looks_like_one && are_all {
+            } else if looks_like_one && are_all && alike(&stem).is_none() {
                 unnamed.push((stem, path));
             }
         }

@@ -1,7 +1,6 @@
 //! Controls that are not read, because their files have other names than those that are looked for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clustermesh::diagnostic;
@@ -11,10 +10,15 @@ use clustermesh::place::Place;
 use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::unread;
 
+pub(super) use self::file_name::alike;
+use self::file_name::{alike_stem, has_data_ending, is_data, stems};
 use super::Inputs;
 use crate::disk::{self, EntryType, Roots};
 use crate::input_file::{self, MESH_LIMIT};
 use crate::settings::Settings;
+
+mod file_name;
+mod foreign_folder;
 
 /// The most bytes of such files that are parsed. A file beyond them has a control if it has the words of one.
 const PARSED: usize = 1 << 20;
@@ -31,9 +35,8 @@ const ENTRIES: usize = 100_000;
 /// The most bytes that are read elsewhere in the repository.
 const BYTES: usize = 128 << 20;
 
-/// The names by which a folder shows that its files are not ours: those of a mesh that is not read, of another
-/// repository, or of a cache.
-const FOREIGN: [&str; 5] = ["clustermesh.yaml", "mesh.yaml", "meshes", ".git", "CACHEDIR.TAG"];
+/// The most bytes that are read of a file whose name is not like that of a control.
+const OTHER: u64 = 64 << 10;
 
 /// The files beside the config and in the folders of meshes, and in folders whose names are like those of controls.
 struct ControlSearch<'s> {
@@ -128,18 +131,14 @@ impl<'s> ControlSearch<'s> {
         for (name, kind) in disk::entries(&self.roots, &folder(&settings.home))? {
             self.entry(&settings.home.join(&name), kind, None, 0);
         }
-        for folder in &settings.meshes.value {
-            // A folder that cannot be listed fails when its meshes are read.
+        let guards = settings.home.join("guards");
+        let others = settings.meshes.value.iter().chain([&settings.snapshots.value, &guards]);
+        let others = others.map(|it| (it, None));
+        let policies = settings.policies.value.iter().map(|it| (it, Some(ControlKind::Policy)));
+        for (folder, within) in others.chain(policies) {
+            // A folder that cannot be listed fails when its files are read.
             for (name, kind) in disk::entries(&self.roots, folder).unwrap_or_default() {
-                self.entry(&folder.join(&name), kind, None, 0);
-            }
-        }
-        if let Some(folder) = &settings.policies.value {
-            for (name, kind) in disk::entries(&self.roots, folder).unwrap_or_default() {
-                let path = folder.join(&name);
-                if self.is_folder(&path, kind) {
-                    self.entry(&path, kind, Some(ControlKind::Policy), 0);
-                }
+                self.entry(&folder.join(&name), kind, within, 0);
             }
         }
         Ok(())
@@ -185,7 +184,10 @@ impl<'s> ControlSearch<'s> {
                         let is_seldom_seen = is_seldom_seen || is_hidden || name == "node_modules";
                         queued.insert(QueuedFolder { is_seldom_seen, depth: depth + 1, path });
                     }
-                    EntryType::File if is_data(&path) && !self.is_read(&path) => {
+                    EntryType::File
+                        if (has_data_ending(&path) || self.is_named_alike(&path))
+                            && !self.is_read(&path) =>
+                    {
                         self.file_elsewhere(&path, is_own);
                     }
                     _ => {}
@@ -197,7 +199,8 @@ impl<'s> ControlSearch<'s> {
     /// Looks at a file elsewhere in the repository. Other tools have files with similar names there.
     fn file_elsewhere(&mut self, path: &Path, is_own: bool) {
         let plain = input_file::plain(path);
-        if self.meshes.contains(&plain) || self.looked.contains(&plain) {
+        if self.meshes.contains(&plain) || self.looked.contains(&plain) || self.is_of_cluster(path)
+        {
             return;
         }
         if let FileContent::Controls(controls) = self.content(path, false) {
@@ -207,24 +210,9 @@ impl<'s> ControlSearch<'s> {
         }
     }
 
-    /// Returns whether a folder has files of others. The root of our repository has a `.git`, too.
-    fn is_foreign(&self, folder: &Path, entries: &[(OsString, EntryType)], is_below: bool) -> bool {
-        let plain = input_file::plain(folder);
-        let is_ours = self.settings.meshes.value.iter().any(|it| {
-            let mesh = input_file::plain(it);
-            mesh.parent() == Some(&plain)
-        });
-        let is_mark =
-            |name: &OsString| FOREIGN.iter().any(|it| name == it) && (is_below || name != ".git");
-        !is_ours && entries.iter().any(|it| is_mark(&it.0))
-    }
-
     /// Returns whether a folder is looked at as a whole by others.
     fn is_left_out(&self, folder: &Path) -> bool {
-        let settings = self.settings;
-        let named = [&settings.rendered.value, &settings.snapshots.value];
-        let plain = input_file::plain(folder);
-        self.is_read(folder) || named.iter().any(|it| input_file::plain(it) == plain)
+        self.is_read(folder) || is_same(folder, &self.settings.rendered.value)
     }
 
     /// Reports a folder that was not looked into.
@@ -243,12 +231,13 @@ impl ControlSearch<'_> {
     fn entry(&mut self, path: &Path, kind: EntryType, within: Option<ControlKind>, depth: usize) {
         let is_read = self.is_read(path);
         if !self.is_folder(path, kind) {
-            if !is_read {
-                self.file(path, within);
+            // Opening a pipe may wait for its writer.
+            if !is_read && (kind != EntryType::Special || is_data(path)) {
+                self.file(path, within.filter(|_| 0 < depth));
             }
             return;
         }
-        let alike = path.file_name().and_then(|it| alike(&it.to_string_lossy()));
+        let alike = stems(path).iter().find_map(|it| alike(it));
         let alike = alike.filter(|_| !is_read && within.is_none());
         let Some(control) = within.or(alike).filter(|_| !is_read && depth < DEPTH) else {
             return;
@@ -277,36 +266,59 @@ impl ControlSearch<'_> {
 
     /// Looks at a file, in a folder whose name is like that of `within`.
     fn file(&mut self, path: &Path, within: Option<ControlKind>) {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let alike = alike(&stem);
         let is_data = is_data(path);
+        let alike = alike_stem(path).filter(|_| is_data);
         let plain = input_file::plain(path);
-        if self.meshes.contains(&plain) || !is_data && alike.is_none() || !self.looked.insert(plain)
-        {
+        if self.meshes.contains(&plain) || self.is_of_cluster(path) || !self.looked.insert(plain) {
             return;
         }
+        // A policy of another cluster is reported as such.
+        let is_policy =
+            is_data && alike.is_none() && path.parent().is_some_and(|it| self.is_read(it));
         match (self.content(path, alike.is_some()), alike.or(within)) {
             (FileContent::Controls(controls), _) => {
                 for (control, place) in controls {
-                    self.control(control, place, (within, true));
+                    if !is_policy || control != ControlKind::Policy {
+                        self.control(control, place, (within, true));
+                    }
                 }
             }
             (FileContent::Unknown(reason), Some(control)) if is_data => {
                 self.unknown(path, control, &reason);
             }
-            (FileContent::Other, _) if is_data && within.is_none() => {
-                if let Some(control) = alike {
-                    self.add(unread::named_alike(place(path), &self.own(control)));
-                }
+            (FileContent::Other, Some(control)) if alike.is_some() => {
+                self.add(unread::named_alike(place(path), &self.own(control)));
             }
             (FileContent::Unknown(_) | FileContent::Other, _) => {}
         }
     }
 
+    /// Returns whether a file is a snapshot, or the guard or policy of a cluster, and looked at as such.
+    fn is_of_cluster(&self, path: &Path) -> bool {
+        let settings = self.settings;
+        let is_in = |folder: &Path| path.parent().is_some_and(|it| is_same(it, folder));
+        let is_named = self
+            .named
+            .contains(&*path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase());
+        let is_json = path.extension().is_some_and(|it| it == "json");
+        is_json && is_in(&settings.snapshots.value) && (is_named || alike_stem(path).is_none())
+            || is_named
+                && is_data(path)
+                && (is_in(&settings.home.join("guards"))
+                    || settings.policies.value.as_deref().is_some_and(is_in))
+    }
+
+    /// Returns whether the name of a file is like that of a control, or that of a cluster, with any ending.
+    fn is_named_alike(&self, path: &Path) -> bool {
+        stems(path).iter().any(|it| self.named.contains(it) || alike(it).is_some())
+    }
+
     /// Returns the controls in a file. Only one whose own name is like that of a control must be valid YAML: other tools
     /// have templates in such folders.
     fn content(&mut self, path: &Path, is_alike: bool) -> FileContent {
-        let text = match disk::read_text(&self.roots, path, MESH_LIMIT) {
+        let is_named = is_data(path) || self.is_named_alike(path);
+        let limit = if is_named { MESH_LIMIT } else { OTHER };
+        let text = match disk::read_text(&self.roots, path, limit) {
             Ok(text) => text,
             Err(error) => return FileContent::Unknown(format!("{error:#}")),
         };
@@ -315,12 +327,14 @@ impl ControlSearch<'_> {
         let has = |kind: &ControlKind| {
             text.split(|it: char| !it.is_alphanumeric()).any(|word| word == kind.name())
         };
-        let words = ControlKind::ALL.into_iter().find(|it| is_ours && is_data(path) && has(it));
+        let words = ControlKind::ALL.into_iter().find(|it| is_ours && has(it));
         // Most files have none, and some are large.
         if words.is_none() && !is_alike {
             return FileContent::Other;
         }
-        let by_words = words.map(|control| FileContent::Controls(vec![(control, place(path))]));
+        // Prose and programs have them, too.
+        let by_words = words.filter(|_| has_data_ending(path));
+        let by_words = by_words.map(|control| FileContent::Controls(vec![(control, place(path))]));
         self.parsed = self.parsed.saturating_add(text.len());
         if PARSED < self.parsed {
             return by_words.unwrap_or(FileContent::Other);
@@ -344,9 +358,9 @@ impl ControlSearch<'_> {
         (within, is_own): (Option<ControlKind>, bool),
     ) {
         let path = PathBuf::from(&*place.source);
-        let stem = path.file_stem().map(OsStr::to_string_lossy).unwrap_or_default();
         let own = self.own(control);
-        let is_alike = alike(&stem) == Some(control);
+        let stems = stems(&path);
+        let is_alike = stems.iter().any(|it| alike(it) == Some(control));
         let (own, is_there, is_alike) = match control {
             ControlKind::Config => {
                 // Another config may be for other runs.
@@ -361,7 +375,7 @@ impl ControlSearch<'_> {
                 (own, self.settings.expectations.value.is_some(), is_alike)
             }
             ControlKind::Policy => {
-                let cluster = self.named.get(&stem.to_lowercase());
+                let cluster = stems.iter().find_map(|it| self.named.get(it));
                 let is_alike = cluster.is_some() || is_alike;
                 let cluster = cluster.map_or("CLUSTER", String::as_str);
                 let own = PathBuf::from(own).join(format!("{cluster}.yaml"));
@@ -403,7 +417,7 @@ impl ControlSearch<'_> {
     fn is_read(&self, path: &Path) -> bool {
         let settings = self.settings;
         let read = [&settings.expectations.value, &settings.policies.value];
-        read.into_iter().flatten().any(|it| input_file::plain(it) == input_file::plain(path))
+        read.into_iter().flatten().any(|it| is_same(it, path))
     }
 
     /// Returns where a control is read from, or would be.
@@ -422,25 +436,13 @@ impl ControlSearch<'_> {
     }
 }
 
-/// Returns the control whose name is the same but for case and plural.
-fn alike(name: &str) -> Option<ControlKind> {
-    match &*name.to_lowercase() {
-        "clustermesh" => Some(ControlKind::Config),
-        "expectation" | "expectations" => Some(ControlKind::Expectations),
-        "policy" | "policies" | "policys" => Some(ControlKind::Policy),
-        _ => None,
-    }
-}
-
-/// Returns whether the ending of a name is that of YAML or JSON.
-fn is_data(path: &Path) -> bool {
-    let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
-    ["yaml", "yml", "json"].iter().any(|it| ending == *it)
-}
-
 /// Returns the path of a folder, which has a name even if it is the working folder.
 fn folder(path: &Path) -> PathBuf {
     if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_owned() }
+}
+
+fn is_same(path: &Path, other: &Path) -> bool {
+    input_file::plain(path) == input_file::plain(other)
 }
 
 fn place(path: &Path) -> Place {

@@ -9,6 +9,8 @@ use crate::cli::{Folder, MESH};
 
 const CONFIG: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nlimits: { nodes: 50 }\n";
 
+const CACHE: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
+
 /// The lines about controls that are not read, and the exit code.
 fn unread(folder: &Folder) -> (i32, Vec<String>) {
     let run = folder.run(&["validate", "--output", "concise"]);
@@ -76,6 +78,69 @@ fn a_control_in_a_folder_below_is_reported() {
     assert_eq!(unread(&folder), (0, Vec::new()));
     folder.write("policies/old/east.yaml", POLICY);
     assert_one(&folder, &["policies/old/east.yaml", "warning"], 0);
+}
+
+#[test]
+fn a_control_with_any_other_ending_is_reported() {
+    let (expectations, policy) = ("`expectations.yaml`", "`policies/east.yaml`");
+    for (path, text, own) in [
+        ("policies/east", POLICY, policy),
+        ("policies/east.txt", POLICY, policy),
+        ("policies/east.yam", POLICY, policy),
+        ("policies/east.yaml~", POLICY, policy),
+        ("policies/East.yaml.bak", POLICY, policy),
+        ("policies.old/east.yaml", POLICY, policy),
+        ("snapshots/east.yaml", POLICY, policy),
+        ("expectations", EXPECTATIONS, expectations),
+        ("expectations.yaml.orig", EXPECTATIONS, expectations),
+        (
+            "expectations.yaml.j2",
+            "kind: Expectations # {{ x }}\napiVersion: kilo-clustermesh.io/v1\nspec: {{ y }}\n",
+            expectations,
+        ),
+        ("snapshots/expectations.yaml", EXPECTATIONS, expectations),
+        ("snapshots/expectations.json", EXPECTATIONS, expectations),
+        ("policies/expectations.yaml", EXPECTATIONS, expectations),
+        ("guards/expectations.yaml", EXPECTATIONS, expectations),
+        ("clustermesh.yaml.bak", CONFIG, "`clustermesh.yaml`"),
+    ] {
+        let folder = Folder::rendered();
+        put(&folder, path, text);
+        assert_one(&folder, &[path, "error", own], 1);
+        let run = folder.run(&["validate", "--output", "concise"]);
+        assert!(!run.stdout.contains("unnamed-cluster"), "{path}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn a_control_whose_name_differs_otherwise_is_a_warning() {
+    for (path, text) in [
+        ("checks.txt", EXPECTATIONS),
+        ("policies/old", POLICY),
+        ("policies/checks.yaml", EXPECTATIONS),
+        ("snapshots/checks.yaml", EXPECTATIONS),
+    ] {
+        let folder = Folder::rendered();
+        put(&folder, path, text);
+        assert_one(&folder, &[path, "warning"], 0);
+    }
+    // Beside one that is read.
+    let folder = Folder::rendered();
+    folder.write("expectations.yaml", EXPECTATIONS);
+    folder.write("expectations.yaml~", EXPECTATIONS);
+    assert_one(&folder, &["expectations.yaml~", "warning"], 0);
+    // Texts, templates and large files of others.
+    let folder = Folder::rendered();
+    let text = format!("# Controls\n\n```yaml\n{EXPECTATIONS}```\n");
+    put(&folder, "README.md", &text);
+    for path in ["policies/README.md", "policies/east.md", "expectations.md", "docs/policies.md"] {
+        put(&folder, path, &text);
+    }
+    put(&folder, "large.txt", &format!("{EXPECTATIONS}{}", "# x\n".repeat(1 << 16)));
+    for path in ["policy.rego", "expectations.rb", "policies/x.rego", "clustermesh.schema.json"] {
+        put(&folder, path, "{ [");
+    }
+    assert_eq!(unread(&folder), (0, Vec::new()));
 }
 
 #[test]
@@ -171,6 +236,10 @@ fn a_control_elsewhere_in_the_repository_is_reported() {
         (".hidden/rules.yml", POLICY, "warning", "`policies/CLUSTER.yaml`"),
         ("node_modules/x/rules.yml", POLICY, "warning", "`policies/CLUSTER.yaml`"),
         ("other/clustermesh.yaml.d/clustermesh.yml", CONFIG, "error", "`clustermesh.yaml`"),
+        ("other/expectations.yaml.bak", EXPECTATIONS, "error", "`expectations.yaml`"),
+        ("other/East", POLICY, "error", "`policies/east.yaml`"),
+        ("other/rules.yaml.j2", POLICY, "warning", "`policies/CLUSTER.yaml`"),
+        ("snapshots/x/rules.yaml", POLICY, "warning", "`policies/CLUSTER.yaml`"),
     ] {
         let folder = repository();
         put(&folder, path, text);
@@ -210,12 +279,21 @@ fn files_of_others_are_no_controls() {
     put(&folder, "chart/policy.yaml", "{{ if .Values.x }}\n");
     put(&folder, "iam/policy.json", "{}");
     put(&folder, "iam/policies/expectations.yaml", "kind: [");
-    for (mark, text) in [("mesh.yaml", MESH), ("clustermesh.yaml", CONFIG), ("CACHEDIR.TAG", "")] {
+    let config =
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nmeshes: [../mesh.yaml/mesh.yaml]\n";
+    for (mark, text) in [
+        ("mesh.yaml", MESH),
+        ("clustermesh.yaml", config),
+        ("CACHEDIR.TAG", CACHE),
+        (".git", "gitdir: x"),
+    ] {
         put(&folder, &format!("examples/{mark}/{mark}"), text);
         put(&folder, &format!("examples/{mark}/expectations.yaml"), EXPECTATIONS);
         put(&folder, &format!("examples/{mark}/policies/east.yaml"), POLICY);
     }
-    fs::create_dir_all(folder.path("submodule/.git")).unwrap();
+    put(&folder, "examples/meshes/meshes/prod.yaml", MESH);
+    put(&folder, "examples/meshes/expectations.yaml", EXPECTATIONS);
+    put(&folder, "submodule/.git/HEAD", "ref: refs/heads/main");
     put(&folder, "submodule/rules.yaml", EXPECTATIONS);
     // Links lead to what is looked at where it is, or out of the repository.
     let outside = Folder::empty();
@@ -226,6 +304,32 @@ fn files_of_others_are_no_controls() {
     assert_eq!(unread(&folder), (0, Vec::new()));
     put(&folder, "chart/templates/rules.yaml", EXPECTATIONS);
     assert_one(&folder, &["chart/templates/rules.yaml", "warning"], 0);
+}
+
+/// An empty file would be enough to hide all controls in a folder.
+#[test]
+fn a_folder_that_only_looks_foreign_is_searched() {
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nmeshes: [nowhere.yaml]\n";
+    for (mark, text) in [
+        ("mesh.yaml", ""),
+        ("mesh.yaml", "kind: ClusterMesh"),
+        ("mesh.yaml", EXPECTATIONS),
+        ("meshes/x.yaml", ""),
+        ("CACHEDIR.TAG", ""),
+        (".git", ""),
+        (".git/x", ""),
+    ] {
+        let folder = repository();
+        put(&folder, &format!("conf/{mark}"), text);
+        put(&folder, "conf/expectations.yaml", EXPECTATIONS);
+        let (code, lines) = unread(&folder);
+        assert!(lines.iter().any(|it| it.contains("conf/expectations.yaml")), "{mark}: {lines:?}");
+        assert_eq!(code, 1, "{mark}");
+    }
+    let folder = repository();
+    put(&folder, "conf/clustermesh.yaml", config);
+    put(&folder, "conf/expectations.yaml", EXPECTATIONS);
+    assert_eq!(unread(&folder).1.len(), 2);
 }
 
 #[test]
