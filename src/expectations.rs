@@ -9,7 +9,7 @@ use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::document::{Form, SingleDocument, Source};
 use crate::mesh::{AddressClass, KnownGroups};
 use crate::name::ClusterName;
-use crate::net::Cidr;
+use crate::net::{self, Cidr, Family};
 use crate::place::Place;
 use crate::schema;
 use crate::selector::Selector;
@@ -156,6 +156,19 @@ impl DeniedPaths {
         allowed.map(|(from, to)| AllowedPaths { from, to }).collect()
     }
 
+    /// Returns the exceptions that allow all paths between clusters on a day.
+    pub fn boundless<'e>(
+        &'e self,
+        clusters: &[&ClusterName],
+        today: Date,
+    ) -> impl Iterator<Item = &'e Exception> {
+        self.holding(today).filter(|it| {
+            let sides = [&it.from, &it.to];
+            let has_all = |family| sides.iter().all(|it| it.is_whole(clusters, family));
+            has_all(Family::V4) || has_all(Family::V6)
+        })
+    }
+
     /// Returns the exceptions that hold on a day.
     pub fn holding(&self, today: Date) -> impl Iterator<Item = &Exception> {
         self.exceptions.iter().filter(move |it| it.holds(today))
@@ -167,6 +180,15 @@ impl Selection {
     pub fn has_cluster(&self, cluster: &ClusterName) -> bool {
         let clusters = self.clusters.as_ref();
         clusters.is_none_or(|it| it.members.contains_key(cluster))
+    }
+
+    /// Returns whether it selects all addresses of clusters in a family.
+    fn is_whole(&self, clusters: &[&ClusterName], family: Family) -> bool {
+        let all = |it: &Cidr| it.family() == family && it.prefix_length() == 0;
+        let has_all = self.addresses.is_empty()
+            || net::merged(self.addresses.iter().copied()).iter().any(all);
+        let is_narrowed = self.class.is_some() || self.nodes.is_some();
+        has_all && !is_narrowed && clusters.iter().all(|it| self.has_cluster(it))
     }
 }
 

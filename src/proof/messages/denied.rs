@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::agent::fabric::{Fabric, SiteId};
 use crate::config::Date;
-use crate::diagnostic::{Finding, Quoted};
+use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::expectations::{DeniedPaths, Exception};
-use crate::mesh::AddressClass;
+use crate::mesh::{AddressClass, Mesh};
+use crate::name::ClusterName;
 use crate::packet::messages::whose;
 use crate::proof::rule;
 use crate::proof::verify::{Unallowed, Verification};
@@ -18,8 +19,8 @@ const LISTED: usize = 8;
 /// Returns findings for the paths that are forbidden and work, and for the exceptions that allow none.
 pub fn findings(
     fabric: &Fabric,
-    denied: &DeniedPaths,
-    today: Date,
+    meshes: &[Mesh],
+    (denied, today): (&DeniedPaths, Date),
     verification: &Verification,
 ) -> Vec<Finding> {
     let unallowed = verification.unallowed.iter();
@@ -28,7 +29,25 @@ pub fn findings(
     let unused = holding.filter(|(index, _)| !verification.used.contains(index));
     let unused = unused.map(|(_, it)| unused_exception(it));
     let over = denied.exceptions.iter().filter(|it| !it.holds(today));
-    unallowed.chain(unused).chain(over.map(expired)).collect()
+    let found = unallowed.chain(unused).chain(over.map(expired));
+    found.chain(boundless(denied, meshes, today)).collect()
+}
+
+/// Returns findings about the exceptions that allow all paths, so that nothing is forbidden.
+pub fn boundless(denied: &DeniedPaths, meshes: &[Mesh], today: Date) -> Vec<Finding> {
+    let clusters: Vec<&ClusterName> =
+        meshes.iter().flat_map(Mesh::all_entries).map(|it| &it.name).collect();
+    let boundless = denied.boundless(&clusters, today).map(|it| {
+        let message = format!(
+            "exception {} allows every path, so `undeclared: Deny` forbids nothing",
+            Quoted(&it.name)
+        );
+        Finding::new(&mistake::CONTRADICTING_FIELDS, message)
+            .at(it.place.clone(), "")
+            .at(denied.place.clone(), "forbids nothing")
+            .help("name clusters in `from` and `to`, or write `undeclared: Allow` and remove `exceptions`")
+    });
+    boundless.collect()
 }
 
 fn undeclared(fabric: &Fabric, denied: &DeniedPaths, unallowed: &Unallowed) -> Finding {

@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use anyhow::anyhow;
 use clustermesh::diagnostic::{Mistakes, Severity};
 use clustermesh::expectations::Expectations;
-use clustermesh::proof::messages::expectation;
+use clustermesh::proof::messages::{denied, expectation};
 use clustermesh::results::findings::Report;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
@@ -20,7 +20,7 @@ use crate::output::{Printer, ReportFormat};
 use crate::settings::FileOptions;
 use crate::threshold::{FailOn, Threshold};
 use crate::tree_comparison::OUTDATED;
-use crate::{Outcome, checked_plan, inputs};
+use crate::{Outcome, checked_plan, clock, inputs};
 
 /// Report problems in meshes, snapshots and rendered files
 ///
@@ -93,7 +93,11 @@ pub(crate) fn run(
                 let mut unknown = Mistakes::default();
                 let (expected, meshes) = (&expectations.expectations, &inputs.meshes);
                 expectation::find_unknown(expected, meshes, &mut unknown);
+                let denied = expectations.denied.iter();
+                let boundless = denied.flat_map(|it| denied::boundless(it, meshes, clock::today()));
+                let boundless: Vec<Finding> = boundless.collect();
                 inputs.findings.extend(unknown.into_findings());
+                inputs.findings.extend(boundless);
                 let empty = empty_expectations(&inputs, &expectations);
                 inputs.findings.extend(empty);
             }

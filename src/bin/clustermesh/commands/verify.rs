@@ -157,8 +157,9 @@ impl<'e> Proof<'e> {
             of_checks.flat_map(|it| messages::expectation::findings(fabric, asked.meshes, it)),
         );
         let of_denied = denied.into_iter();
-        let of_denied =
-            of_denied.flat_map(|it| messages::denied::findings(fabric, it, today, &verification));
+        let of_denied = of_denied.flat_map(|it| {
+            messages::denied::findings(fabric, asked.meshes, (it, today), &verification)
+        });
         findings.extend(of_denied);
         gaps.explain_unchecked(asked.meshes, &mut findings);
         Self { verification, checks, findings }

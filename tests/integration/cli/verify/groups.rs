@@ -212,3 +212,59 @@ fn an_exception_allows_no_path_beside_it() {
     let found = json["unallowed"].as_array().cloned().unwrap_or_default();
     assert!(found.iter().all(|it| it["receiver"] != "network"), "{found:?}");
 }
+
+#[test]
+fn an_exception_of_everything_is_an_error() {
+    let folder = tenants();
+    let found = |exception: &str| {
+        let exception = format!("{{ name: e, {exception}, reason: x }}");
+        expect(&folder, &format!("  undeclared: Deny\n  exceptions: [{exception}]\n"));
+        let found = ["validate", "verify"].map(|command| {
+            let run = folder.run(&[command, "--output", "concise"]);
+            let is_found = run.stdout.contains("exception `e` allows every path");
+            assert!(!is_found || run.code == 1, "{}", run.stdout);
+            is_found
+        });
+        assert_eq!(found[0], found[1], "{exception}");
+        found[0]
+    };
+    let all = "clusters: [management, tenant-ada, tenant-bell, tenant-curie, tenant-dijkstra]";
+    let anywhere = "addresses: [0.0.0.0/0, '::/0']";
+    for exception in [
+        "from: { class: Any }, to: {}, class: Any".to_owned(),
+        "from: { class: Any }, to: { addresses: [0.0.0.0/0] }, class: Any".to_owned(),
+        "from: { class: Any, addresses: [0.0.0.0/1, 128.0.0.0/1] }, to: {}, class: Any".to_owned(),
+        format!("from: {{ {anywhere} }}, to: {{ {anywhere} }}"),
+        format!("from: {{ {all}, class: Any }}, to: {{ other: true }}, class: Any"),
+    ] {
+        assert!(found(&exception), "{exception}");
+    }
+    for exception in [
+        "from: { class: Any }, to: {}, class: Network".to_owned(),
+        "from: { class: Node }, to: {}, class: Any".to_owned(),
+        "from: { class: Any }, to: { addresses: [10.0.0.0/8] }, class: Any".to_owned(),
+        "from: { addresses: [0.0.0.0/0] }, to: { addresses: ['::/0'] }".to_owned(),
+        "from: { class: Any }, to: { cluster: management }, class: Any".to_owned(),
+        format!(
+            "from: {{ {all}, class: Any }}, to: {{ other: true }}, class: Any, until: 2020-01-31"
+        ),
+    ] {
+        assert!(!found(&exception), "{exception}");
+    }
+    expect(
+        &folder,
+        "  undeclared: Deny\n  exceptions: [{ name: e, from: { class: Any }, to: {}, class: Any, reason: x }]\n",
+    );
+    let run = folder.run(&["validate"]);
+    let first: Vec<&str> = run.stdout.lines().take(8).collect();
+    insta::assert_snapshot!(first.join("\n"), @"
+    error[contradicting-fields]: exception `e` allows every path, so `undeclared: Deny` forbids nothing
+     --> expectations.yaml:5:16
+      |
+    4 |   undeclared: Deny
+      |               ---- forbids nothing
+    5 |   exceptions: [{ name: e, from: { class: Any }, to: {}, class: Any, reason: x }]
+      |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    help: name clusters in `from` and `to`, or write `undeclared: Allow` and remove `exceptions`
+    ");
+}
