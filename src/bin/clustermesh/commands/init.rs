@@ -32,6 +32,7 @@ use crate::{Outcome, input_file, inputs};
 
 mod addition;
 mod clusters;
+mod code_owners;
 mod home;
 mod kilo_kustomization;
 mod mesh_addition;
@@ -156,6 +157,9 @@ pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -
     let starters = starter_files::files(args, &home, proposed.as_ref());
     // Only the last step makes a mesh: without one, a run was killed, and the next one does what is left.
     let mesh = starter_files::mesh(proposed.as_ref());
+    let settings = files.settle()?;
+    let meshes = settings.mesh_files_if_any()?;
+    let has_other = !meshes.is_empty() && meshes.iter().all(|it| it.path != Path::new(MESH));
     check_outputs(starters.iter().chain([&mesh]), proposed.as_ref())?;
     let mut kept = write(&starters, printer)?;
     let saved = proposed.as_mut().map(|proposed| save(files, proposed, printer));
@@ -166,6 +170,8 @@ pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -
     }
     match proposed.as_ref().and_then(|it| Some((it, it.addition.as_ref()?))) {
         Some((proposed, addition)) => addition.write(&proposed.yaml, printer)?,
+        // Nothing would read it.
+        None if proposed.is_none() && has_other => kept.push(MESH),
         None => kept.extend(write(&[mesh], printer)?),
     }
     let written = match saved {
@@ -176,7 +182,8 @@ pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -
         }
         None => KeptNodes::default(),
     };
-    printer.result(&next(args, &home, &kept, proposed.as_ref(), &written.first)?)?;
+    let owned = code_owners::patterns(&settings);
+    printer.result(&next(args, &home, (&kept, &owned), proposed.as_ref(), &written.first)?)?;
     Ok(written.outcome)
 }
 

@@ -739,3 +739,37 @@ fn no_control_merges_itself() {
         }
     }
 }
+
+#[test]
+fn the_files_that_the_config_names_have_owners() {
+    let folder = Folder::empty();
+    let hub = project().join("examples/hub-and-spokes");
+    fs::create_dir_all(folder.path("net")).unwrap();
+    fs::create_dir_all(folder.path("pol icies")).unwrap();
+    fs::copy(hub.join("mesh.yaml"), folder.path("net/m.yaml")).unwrap();
+    folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nmeshes: [net]\nexpectations: ./ctl/exp.yaml\npolicies: pol icies\n",
+    );
+    let run = folder.run(&["init", "--ci", "github"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let owned = run.stdout.lines().filter_map(|it| it.trim().strip_suffix(" @OWNERS"));
+    assert_eq!(
+        owned.collect::<Vec<_>>(),
+        [
+            "/net/",
+            "/clustermesh.yaml",
+            "/ctl/exp.yaml",
+            "/pol\\ icies/",
+            "/guards/",
+            "/snapshots/",
+            "/.github/",
+            "/CODEOWNERS"
+        ]
+    );
+    assert!(
+        !folder.path("mesh.yaml").exists() && !run.stdout.contains("/mesh.yaml"),
+        "{}",
+        run.stdout
+    );
+}

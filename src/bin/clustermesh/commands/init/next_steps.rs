@@ -22,7 +22,7 @@ const STEPS: &str = include_str!("../../../../../templates/init/next-steps.md");
 pub(super) fn next(
     args: &InitArgs,
     home: &Home,
-    kept: &[&str],
+    (kept, owned): (&[&str], &[String]),
     proposed: Option<&ProposedMesh>,
     first: &[String],
 ) -> anyhow::Result<String> {
@@ -43,6 +43,7 @@ pub(super) fn next(
         waits_for_kilo => args.gitops == Gitops::Flux && home.installs_kilo(),
         lacks_source => args.ci != Ci::None && args.program_source.is_some() == are_kept,
         ci => Value::from(Serde(args.ci)),
+        owned => owned.to_vec(),
         pre_commit => args.pre_commit,
         ..of_addition(proposed.and_then(|it| it.addition.as_ref()))
     };
