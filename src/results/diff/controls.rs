@@ -100,8 +100,11 @@ impl Compared<'_> {
         let Some(place) = place else {
             return subject;
         };
+        // The place of a list of ranges is that of its first one.
+        let list = Place { pointer: place.pointer.parent(), ..place.clone() };
         let is_there = |it: &Option<WrittenValues>| {
-            it.as_ref().is_some_and(|it| it.place.as_ref() == Some(place))
+            let own = it.as_ref().and_then(|it| it.place.as_ref());
+            own.is_some_and(|it| it == place || *it == list)
         };
         let change = judged.changes.iter().find(|it| is_there(&it.before));
         let fate = match change {
@@ -118,12 +121,15 @@ impl Compared<'_> {
         let old = |it: &Place| self.old_line(it);
         match (before, after) {
             (Some(before), None) => {
-                format!("{subject} removed: {}", shown(before, " before", old))
+                format!("{subject} removed{}", valued(before, " before", old))
             }
-            (None, Some(after)) => format!("{subject} added: {}", shown(after, "", new)),
-            (Some(before), Some(after)) if before.values.is_empty() => {
-                format!("{subject} now {}", shown(after, "", new))
-            }
+            (None, Some(after)) => format!("{subject} added{}", valued(after, "", new)),
+            (Some(before), Some(after)) if before.values.is_empty() => match &*after.values {
+                [] => {
+                    format!("{subject} allows nothing more than before{}", valued(after, "", new))
+                }
+                _ => format!("{subject} now {}", shown(after, "", new)),
+            },
             (Some(before), Some(after)) => {
                 format!("{subject}: {} → {}", shown(before, " before", old), shown(after, "", new))
             }
@@ -147,6 +153,15 @@ pub(super) fn subject(control: &PathControl) -> String {
             format!("`acceptedClusters` in the policy of {}", policy.cluster)
         }
         PathControl::LocalNetworks { cluster, .. } => format!("`localNetworks` of {cluster}"),
+    }
+}
+
+/// Returns values with the line that has them, to be added to a sentence; a guard has none.
+fn valued(written: &WrittenValues, when: &str, line: impl Fn(&Place) -> String) -> String {
+    match &written.place {
+        _ if !written.values.is_empty() => format!(": {}", shown(written, when, line)),
+        Some(place) => format!(" ({}{when})", line(place)),
+        None => String::new(),
     }
 }
 

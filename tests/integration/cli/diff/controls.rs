@@ -152,7 +152,7 @@ fn a_policy_that_is_deleted_still_judges_the_new_link() {
     let text = weaker(&repository);
     for control in [
         "`acceptedClusters` in the policy of north (policies/north.yaml:4, removed)",
-        "`acceptedNetworks` of north",
+        "`acceptedNetworks` of north (policies/north.yaml:5, removed)",
     ] {
         assert_contains(&text, &format!("no longer kept: {control}"));
     }

@@ -195,8 +195,13 @@ fn a_guard_that_allows_more_or_is_gone_is_weaker() {
     repository.commit();
     guard(folder, "north", &[]);
     assert_kept(&repository);
+    let stricter = "changed: guard of north allows nothing more than before (guards/north.yaml:";
+    assert_contains(&repository.diff(&[]).stdout, stricter);
     fs::remove_dir_all(folder.path("guards")).unwrap();
-    assert_contains(&weaker(&repository), "weaker: guard of north removed");
+    assert_contains(&weaker(&repository), "weaker: guard of north removed (guards/north.yaml:");
+    repository.commit();
+    guard(folder, "north", &[]);
+    assert_contains(&repository.diff(&[]).stdout, "guard of north added (guards/north.yaml:");
 }
 
 /// A guard is about what others send, under any of their names.
