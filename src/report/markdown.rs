@@ -52,12 +52,26 @@ pub fn prose(text: &str) -> String {
             }
             if is_word(word) {
                 page.push_str(word);
-            } else {
-                add_code(&mut page, word);
+                continue;
             }
+            let [before, value, after] = without_parentheses(word);
+            page.push_str(before);
+            add_code(&mut page, value);
+            page.push_str(after);
         }
     }
     page
+}
+
+/// Returns a word, with the parentheses of a sentence that it begins or ends before and after it.
+fn without_parentheses(word: &str) -> [&str; 3] {
+    let value = word.trim_start_matches('(');
+    let (before, value) = word.split_at(word.len() - value.len());
+    let bare = value.trim_end_matches(['.', ':', ',', ';', ')']);
+    let (bare, after) = value.split_at(bare.len());
+    let is_sentence =
+        !bare.is_empty() && !bare.contains('(') && (!before.is_empty() || after.contains(')'));
+    if is_sentence { [before, bare, after] } else { ["", word, ""] }
 }
 
 /// Returns a text without colours as a block of code, from which nothing in it gets out, of about `limit`
@@ -140,6 +154,10 @@ mod tests {
             (
                 "add --peers west=FILE: see <b> @x #1 [a](b) www.a.b *c* a_b.",
                 "add --peers `west=FILE:` see `<b>` `@x` `#1` `[a](b)` `www.a.b` `*c*` `a_b.`",
+            ),
+            (
+                "a removed: b (a/b.yaml:4 before) (a/b:5, c) (a:6) (x) f(a/b) (a/b(c)) ((#1)).",
+                "a removed: b (`a/b.yaml:4` before) (`a/b:5`, c) (`a:6`) (x) `f(a/b)` `(a/b(c))` ((`#1`)).",
             ),
             ("a `b", "a `b`"),
             ("a ``<b>`c`<d>", "a `<b>` `c` `<d>`"),
