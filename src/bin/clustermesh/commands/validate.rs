@@ -61,6 +61,17 @@ pub(crate) fn check(inputs: &Inputs) -> anyhow::Result<CheckResult<'_>> {
     Ok(checked)
 }
 
+/// Returns findings about expectations that name what is not there, select nothing, or forbid nothing.
+fn about_expectations(inputs: &Inputs, expectations: &Expectations) -> Vec<Finding> {
+    let mut unknown = Mistakes::default();
+    expectation::find_unknown(&expectations.expectations, &inputs.meshes, &mut unknown);
+    let mut found = unknown.into_findings();
+    let denied = expectations.denied.iter();
+    found.extend(denied.flat_map(|it| denied::boundless(it, &inputs.meshes, clock::today())));
+    found.extend(empty_expectations(inputs, expectations));
+    found
+}
+
 /// Returns findings about expectations that select nothing, if the nodes of all clusters are known.
 fn empty_expectations(inputs: &Inputs, expectations: &Expectations) -> Vec<Finding> {
     let (fleet, missing) = checked_plan::fleet(inputs);
@@ -90,16 +101,8 @@ pub(crate) fn run(
             inputs.findings.extend(mistakes);
             let has_clusters = inputs.meshes.iter().any(|it| it.all_entries().next().is_some());
             if inputs.is_whole && has_clusters {
-                let mut unknown = Mistakes::default();
-                let (expected, meshes) = (&expectations.expectations, &inputs.meshes);
-                expectation::find_unknown(expected, meshes, &mut unknown);
-                let denied = expectations.denied.iter();
-                let boundless = denied.flat_map(|it| denied::boundless(it, meshes, clock::today()));
-                let boundless: Vec<Finding> = boundless.collect();
-                inputs.findings.extend(unknown.into_findings());
-                inputs.findings.extend(boundless);
-                let empty = empty_expectations(&inputs, &expectations);
-                inputs.findings.extend(empty);
+                let found = about_expectations(&inputs, &expectations);
+                inputs.findings.extend(found);
             }
         }
         Err(CommandFailure::Syntax(broken)) => {
