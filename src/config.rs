@@ -202,7 +202,6 @@ fn explain_level(problem: &mut Finding) {
     if let Some([field, _]) = steps.as_deref()
         && field == "rules"
         && problem.rule == &mistake::INVALID_TYPE
-        && problem.help.is_none()
     {
         let form = "write `{ level: LEVEL }` with `error`, `warning` or `notice`, or `{ level: off, reason: TEXT }`";
         problem.help = Some(form.to_owned());

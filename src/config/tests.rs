@@ -93,6 +93,7 @@ fn nothing_is_the_default() {
     insta::assert_snapshot!(report_of("clusters: { a: ~ }"), @"
     error[invalid-type]: `a` must be a mapping, not null
       3:16 | ~
+      help: write a mapping; its fields are `context`, `inCluster`, `kubeconfig`, `kubeconfigSecret`
     ");
 }
 

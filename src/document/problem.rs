@@ -57,11 +57,24 @@ pub(super) fn wrong_type(expected: &str, node: &TreeNode, place: &Place) -> Find
     }
 }
 
-/// Returns what is wrong with a text that should be a list of texts.
-pub(super) fn unlisted(node: &TreeNode, place: &Place) -> Finding {
+/// Returns what is wrong with a value that should be a mapping with these fields.
+pub(super) fn unmapped(fields: &[&str], node: &TreeNode, place: &Place) -> Finding {
+    let finding = wrong_type("a mapping", node, place);
+    match fields {
+        [] => finding,
+        [only] => finding.help(format!("write a mapping; its only field is `{only}`")),
+        fields => finding.help(format!("write a mapping; its fields are {}", text::quoted(fields))),
+    }
+}
+
+/// Returns what is wrong with a value that should be a list.
+pub(super) fn unlisted(is_of_texts: bool, fewest: u64, node: &TreeNode, place: &Place) -> Finding {
     let finding = wrong_type("a list", node, place);
     match &node.value {
-        TreeValue::Scalar(scalar) if is_one_item(&scalar.text) => {
+        _ if 1 < fewest => {
+            finding.help(format!("write a list with {fewest} items, as in `[[A, B]]`"))
+        }
+        TreeValue::Scalar(scalar) if is_of_texts && is_one_item(&scalar.text) => {
             let list = format!("[{}]", scalar.text);
             finding.corrected(&list, format!("write a list with one item as `{list}`"))
         }
@@ -195,8 +208,13 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         return None;
     }
     let slips = (name.len() / 3).clamp(1, 3);
+    let without_not = |it: &[char]| it.iter().collect::<String>().replacen("not", "", 1);
     let near = candidates.into_iter().filter_map(|candidate| {
         let letters: Vec<char> = candidate.to_lowercase().chars().collect();
+        // The opposite is not meant.
+        if name != letters && without_not(&name) == without_not(&letters) {
+            return None;
+        }
         if let Some(distance) = distance_within(slips, &name, &letters)
             && distance < name.len()
         {

@@ -63,9 +63,7 @@ impl<'a> Walk<'a> {
         let TreeValue::Sequence(nodes) = &node.value else {
             let items = Shape::from_schema(list.items, self.root);
             let is_of_texts = matches!(items, Shape::Choice(_) | Shape::Text(_));
-            let wrong_type = || problem::wrong_type("a list", node, place);
-            let problem = if is_of_texts { problem::unlisted(node, place) } else { wrong_type() };
-            self.problems.push(problem);
+            self.problems.push(problem::unlisted(is_of_texts, list.fewest, node, place));
             return None;
         };
         let length = nodes.len() as u64;
@@ -80,7 +78,7 @@ impl<'a> Walk<'a> {
 
     fn mapping(&mut self, mapping: &Mapping<'a>, node: &TreeNode, place: &Place) -> Option<Json> {
         let TreeValue::Mapping(entries) = &node.value else {
-            self.problems.push(problem::wrong_type("a mapping", node, place));
+            self.problems.push(self.unmapped(mapping, node, place));
             return None;
         };
         let mut fields = Map::new();
@@ -118,6 +116,25 @@ impl<'a> Walk<'a> {
             }
         }
         Some(Json::Object(fields))
+    }
+
+    /// Returns a walk whose problems are not reported.
+    fn beside(&self) -> Self {
+        Self { root: self.root, problems: Mistakes::default() }
+    }
+
+    /// Returns what is wrong with a value that should be a mapping.
+    fn unmapped(&self, mapping: &Mapping<'a>, node: &TreeNode, place: &Place) -> Finding {
+        let finding = problem::unmapped(&known_fields(mapping, self.root), node, place);
+        if let ([name], TreeValue::Scalar(scalar)) = (&mapping.required[..], &node.value)
+            && scalar.meaning() == Meaning::Number
+            && let Some(schema) = mapping.fields.and_then(|it| it.get(*name))
+            && self.beside().value(schema, node, place).is_some()
+        {
+            let text = format!("{{ {name}: {} }}", scalar.text);
+            return finding.corrected(&text, format!("write `{text}`"));
+        }
+        finding
     }
 
     /// Returns for each entry the empty field before it that it was probably meant to be part of: it is

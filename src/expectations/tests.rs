@@ -75,6 +75,7 @@ error[invalid-value]: `addresses` needs at least 1 item, not 0
   6:48 | []
 error[invalid-type]: `from` must be a mapping, not the string `east`
   7:11 | east
+  help: write a mapping; its fields are `addresses`, `class`, `cluster`, `clusters`, `group`, `nodeSelector`, `other`
 error[unknown-field]: unknown field `matchLabel`
   7:39 | matchLabel
   help: did you mean `matchLabels`?

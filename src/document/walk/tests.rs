@@ -176,12 +176,14 @@ fn the_wrong_kind_of_value_is_reported_as_such() {
           help: write a list with one item as `[Lion]`
         error[invalid-type]: `keeper` must be a mapping, not the string `bob`
           3:9 | bob
+          help: write a mapping; its only field is `name`
         error[invalid-type]: `open` must be `true` or `false`, not a mapping
           4:7 | {}
         ");
     insta::assert_snapshot!(read("- x\n"), @r"
         error[invalid-type]: the document must be a mapping, not a list
           1:1 | - x
+          help: write a mapping; its fields are `animals`, `cages`, `keeper`, `labels`, `name`, `open`, `since`
         ");
 }
 
