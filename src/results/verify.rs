@@ -68,6 +68,8 @@ pub struct Verified<'a, 'f> {
     pub verification: &'a Verification,
     /// The number of clusters of which no path was checked, as they have no usable snapshot.
     pub unchecked: usize,
+    /// The clusters of which no path was checked, as their entries have mistakes.
+    pub broken: BTreeSet<&'a str>,
     /// Whether the file of expectations has a mistake, so that none was checked.
     pub has_wrong_expectations: bool,
     /// The rendered folder, if `render` would change its files, from which the Peers are.
@@ -258,6 +260,17 @@ impl Verified<'_, '_> {
             ),
             clusters => Some(format!(
                 "{clusters} clusters were not checked, because their snapshots are missing or cannot be read."
+            )),
+        });
+        sentences.extend(match self.broken.len() {
+            0 => None,
+            1 => Some(format!(
+                "{} was not checked, because its entry has a mistake.",
+                text::listed(&self.broken)
+            )),
+            _ => Some(format!(
+                "{} were not checked, because their entries have mistakes.",
+                text::listed(&self.broken)
             )),
         });
         sentences.extend(node_addresses::keeping(&self.keeping_nodes));

@@ -105,13 +105,18 @@ pub(crate) fn read(inputs: &mut Inputs, dumps: Option<&Dumps>) -> CommandResult<
 /// command.
 ///
 /// # Errors
-/// As for [`gather`] and [`read`].
-pub(crate) fn gather_all(
+/// As for [`gather`] and [`read`], or the entry of an `asked` cluster has mistakes.
+pub(crate) fn gather_all<'a>(
     options: &FileOptions,
     dumps: &Dumps,
+    asked: impl IntoIterator<Item = &'a String>,
     printer: &mut Printer,
 ) -> CommandResult<(Inputs, ClusterPeers, Outcome)> {
     let Gathered { mut inputs, grave } = gather(options)?;
+    let clusters = asked.into_iter().filter_map(|it| it.split('/').next());
+    if let Some(failure) = clusters.filter_map(|it| inputs.broken_entry(it)).next() {
+        return Err(failure);
+    }
     let applied = read(&mut inputs, Some(dumps))?;
     let found = grave.into_iter().chain(applied.findings.clone());
     let findings = inputs.settings.in_force(found.collect());
@@ -167,6 +172,21 @@ pub(crate) fn read_and_keep(
     let shown = inputs.files.presentable(&applied.findings).into_owned();
     applied.findings = shown;
     Ok(applied)
+}
+
+/// Returns the cluster of this name.
+///
+/// # Errors
+/// No mesh has it, or its entry has mistakes.
+pub(crate) fn asked<'a>(
+    name: &str,
+    inputs: &Inputs,
+    clusters: &'a [ClusterName],
+) -> CommandResult<&'a ClusterName> {
+    match inputs.broken_entry(name) {
+        Some(failure) => Err(failure),
+        None => Ok(named(name, clusters)?),
+    }
 }
 
 /// Returns the cluster of this name.

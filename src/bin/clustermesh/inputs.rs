@@ -55,6 +55,8 @@ pub(crate) struct Inputs {
     pub(crate) files: ShownFiles,
     /// The meshes, and what is left of those that are wrong in themselves.
     pub(crate) meshes: Vec<Mesh>,
+    /// The names of all clusters, also of those whose entries have mistakes.
+    pub(crate) named: BTreeSet<String>,
     /// The snapshots of their clusters, as far as there are any.
     pub(crate) snapshots: BTreeMap<ClusterName, SnapshotFile>,
     /// The Services that clusters have under the names in meshes.
@@ -110,7 +112,8 @@ fn gather_all(
     let MeshSources { mut sources, broken, mut findings } = MeshSources::read(&settings, assumed)?;
     let ceilings = settings.ceilings;
     let reading = mesh::read_at_most(&sources, ceilings.most(Counted::Clusters));
-    let clusters = KnownClusters::new(&reading.named, broken.is_empty());
+    let named = reading.named.clone();
+    let clusters = KnownClusters::new(&named, broken.is_empty());
     let mut policies = ReadPolicies::read(&settings, clusters)?;
     let is_unparsable = !broken.is_empty() || policies.is_unparsable;
     let are_meshes_whole = broken.is_empty() && reading.is_usable();
@@ -131,6 +134,7 @@ fn gather_all(
         files: ShownFiles::new(sources),
         settings,
         meshes,
+        named: reading.named,
         snapshots: BTreeMap::new(),
         services: ServiceSnapshots::new(),
         policies: policies.policies,
@@ -153,8 +157,8 @@ fn gather_all(
     inputs.find_dropped_labels();
     let (_, repeated) = inputs.groups();
     inputs.findings.extend(repeated);
-    if !is_unparsable && !reading.named.is_empty() {
-        inputs.find_strays(&reading.named)?;
+    if !is_unparsable && !named.is_empty() {
+        inputs.find_strays(&named)?;
     }
     inputs.findings = inputs.files.presentable(&inputs.findings).into_owned();
     Ok(inputs)
@@ -238,6 +242,20 @@ impl Inputs {
     pub(crate) fn groups(&self) -> (KnownGroups<'_>, Vec<Finding>) {
         let of_meshes = self.meshes.iter().flat_map(|it| &it.groups);
         KnownGroups::new(of_meshes.chain(&self.settings.config.content.groups))
+    }
+
+    /// Returns the mistakes that leave the entry of a cluster out, if a mesh names it.
+    pub(crate) fn broken_entry(&self, cluster: &str) -> Option<CommandFailure> {
+        let errors = self.findings.iter().filter(|it| it.severity == Severity::Error);
+        let errors = LevelledFindings::fixed(errors.cloned().collect());
+        self.broken_entries().contains(cluster).then(|| self.refusal(errors))
+    }
+
+    /// Returns the clusters whose entries have mistakes.
+    pub(crate) fn broken_entries(&self) -> BTreeSet<&str> {
+        let entries = self.meshes.iter().flat_map(|it| &it.entries);
+        let known: BTreeSet<&str> = entries.map(|it| it.name.as_str()).collect();
+        self.named.iter().map(String::as_str).filter(|it| !known.contains(it)).collect()
     }
 
     /// Returns the failure of a command that these findings prevent.

@@ -3,6 +3,7 @@
 use crate::cli::*;
 use crate::support::assert_contains;
 
+mod broken_entry;
 mod delivery;
 mod files;
 mod mistakes;

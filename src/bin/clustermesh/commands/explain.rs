@@ -118,6 +118,9 @@ fn explain_node(
         return Ok(Outcome::Clean);
     }
     let inputs = gathered?;
+    if let Some(failure) = inputs.broken_entry(cluster) {
+        return Err(failure);
+    }
     let clusters = cluster_peers::clusters(&inputs);
     let cluster = cluster_peers::named(cluster, &clusters).map_err(|error| match format {
         None => anyhow!("no rule contains {}, and {error}", Quoted(text)),
@@ -156,7 +159,7 @@ fn refuse_cluster(name: &str, files: &FileOptions) -> anyhow::Result<()> {
 /// Returns whether a mesh has a cluster. Of a mesh that cannot be read, that is not known.
 fn may_be_known(cluster: &str, gathered: &CommandResult<Inputs>) -> bool {
     match gathered {
-        Ok(inputs) => cluster_peers::clusters(inputs).iter().any(|it| it.as_str() == cluster),
+        Ok(inputs) => inputs.named.contains(cluster),
         Err(CommandFailure::Error(error)) => !error.is::<NoMesh>(),
         Err(_) => true,
     }

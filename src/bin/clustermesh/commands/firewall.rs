@@ -60,7 +60,7 @@ pub(crate) fn run(
     clusters.extend(externals.map(|it| it.entry.name.clone()));
     let only = args.cluster.as_deref();
     let only: Option<&ClusterName> =
-        only.map(|it| cluster_peers::named(it, &clusters)).transpose()?;
+        only.map(|it| cluster_peers::asked(it, &inputs, &clusters)).transpose()?;
     let (fleet, plan) = &checked_plan::right(&inputs)?;
     let firewall = Firewall::new(fleet, plan, only);
     if firewall.clusters.is_empty() {

@@ -80,7 +80,8 @@ choice! {
 }
 
 pub(crate) fn run(args: &GraphArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
-    let (inputs, applied, outcome) = cluster_peers::gather_all(files, &args.dumps, printer)?;
+    let (inputs, applied, outcome) =
+        cluster_peers::gather_all(files, &args.dumps, &args.clusters, printer)?;
     let inputs = ManuallyDrop::new(inputs);
     let names = inputs.meshes.iter().flat_map(Mesh::all_entries);
     let names: Vec<ClusterName> = names.map(|it| it.name.clone()).collect();

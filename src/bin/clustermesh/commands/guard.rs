@@ -115,7 +115,7 @@ pub(crate) fn run(args: &GuardArgs, files: &FileOptions, printer: &mut Printer) 
     }
     let mut inputs = inputs::gather(files)?;
     let clusters = cluster_peers::clusters(&inputs);
-    let cluster = cluster_peers::named(&args.cluster, &clusters)?;
+    let cluster = cluster_peers::asked(&args.cluster, &inputs, &clusters)?;
     let dumped =
         if args.dumps.are_any() { Some(args.dumps.read_one(&mut inputs, cluster)?) } else { None };
     let (_, plan) = &checked_plan::right(&inputs)?;

@@ -94,7 +94,8 @@ pub(crate) fn run(args: &TraceArgs, files: &FileOptions, printer: &mut Printer) 
     if args.batch && args.output != TraceFormat::Json {
         return Err(anyhow!("`--batch` prints JSON; omit `--output`").into());
     }
-    let (inputs, applied, outcome) = cluster_peers::gather_all(files, &args.dumps, printer)?;
+    let (inputs, applied, outcome) =
+        cluster_peers::gather_all(files, &args.dumps, args.from.iter().chain(&args.to), printer)?;
     let wanted = WantedPeers::plan(&inputs, &args.dumps, &applied, None)?;
     if wanted.outdated.is_some() {
         let folder = input_file::name(&inputs.settings.rendered.value);

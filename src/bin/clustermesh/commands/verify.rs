@@ -313,6 +313,7 @@ pub(crate) fn prove<T>(
         files: &inputs.files,
         verification: &proof.verification,
         unchecked: missing.len(),
+        broken: inputs.broken_entries(),
         has_wrong_expectations: !read.mistakes.is_empty(),
         outdated: wanted.outdated.as_ref().map(|_| &*folder),
         checks: &proof.checks,
