@@ -9,7 +9,7 @@ use thiserror::Error as ThisError;
 use crate::config::{Output, Per};
 use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::template::Problem;
-use crate::text::{CONFLICT, conflict, shell_word};
+use crate::text::{CONFLICT, conflict};
 
 pub mod context;
 mod filler;
@@ -24,6 +24,15 @@ use record::TakenPaths;
 /// Texts by path, each relative to the config's folder and with `/` between names.
 pub type TemplateTexts = BTreeMap<String, Arc<str>>;
 
+/// A template that cannot be read.
+#[derive(Clone, Debug)]
+pub struct UnreadTemplate {
+    /// The reason.
+    pub reason: String,
+    /// What helps.
+    pub help: String,
+}
+
 /// The number of outputs with a mistake after which no more are filled in.
 const FINDINGS: usize = 1000;
 
@@ -35,7 +44,7 @@ const FINDINGS: usize = 1000;
 pub fn fill(
     outputs: &[Output],
     facts: &FleetFacts,
-    load: impl Fn(&str) -> Result<String, String>,
+    load: impl Fn(&str) -> Result<String, UnreadTemplate>,
     mut fill: impl FnMut(&FillOrder) -> Result<Vec<FilledText>, FillFailure>,
 ) -> Result<TemplateTexts, Vec<Finding>> {
     let mut texts = TemplateTexts::new();
@@ -76,18 +85,10 @@ pub fn fill(
 fn order(
     output: &Output,
     facts: &FleetFacts,
-    load: impl Fn(&str) -> Result<String, String>,
+    load: impl Fn(&str) -> Result<String, UnreadTemplate>,
 ) -> Result<FillOrder, Box<Finding>> {
-    let text = load(&output.template).map_err(|reason| {
-        let message = format!(
-            "cannot read the template {}: {reason}",
-            Quoted(&output.template)
-        );
-        let help = format!(
-            "run `git restore {}` if the template was deleted by mistake; otherwise remove this item from `outputs`, and \
-             `clustermesh render` removes the files that it wrote",
-            shell_word(&output.template)
-        );
+    let text = load(&output.template).map_err(|UnreadTemplate { reason, help }| {
+        let message = format!("cannot read the template {}: {reason}", Quoted(&output.template));
         Box::new(wrong(output, "template", message).help(help))
     })?;
     if conflict(&text).is_some() {

@@ -89,6 +89,9 @@ pub(crate) fn check(
 ) -> anyhow::Result<CheckResult<'_>> {
     let PlanAttempt { fleet, missing, exceeded, plan } = PlanAttempt::make(inputs)?;
     let settings = &inputs.settings;
+    if fate.is_some() {
+        settings.check_rendered()?;
+    }
     let mut mistakes = mistakes(inputs, &missing, exceeded.as_ref())?;
     let texts = plan.as_ref().map(manifest::texts).unwrap_or_default();
     let mirrors = plan.as_ref().map(|plan| mirrors(inputs, &fleet, plan));
@@ -258,7 +261,7 @@ pub(crate) fn missing_snapshots(inputs: &Inputs, missing: &[MissingSnapshot]) ->
 }
 
 /// Returns the last commit, if there is one and the files are not those of another.
-fn head(settings: &Settings) -> Option<Roots> {
+pub(crate) fn head(settings: &Settings) -> Option<Roots> {
     let roots = settings.roots_of(&settings.snapshots);
     let is_of_files = roots.revision().is_none();
     let head = is_of_files.then(|| Revision::open("HEAD").ok()).flatten();

@@ -4,15 +4,20 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use clustermesh::diagnostic::Quoted;
+use clustermesh::document::nearest;
 use clustermesh::fleet::Fleet;
 use clustermesh::manifest::PeerSetTexts;
 use clustermesh::mirror::Mirrors;
-use clustermesh::outputs::{self, Digest, FleetFacts, Record, TemplateTexts, wrong_output};
+use clustermesh::outputs::{
+    self, Digest, FleetFacts, Record, TemplateTexts, UnreadTemplate, wrong_output,
+};
 use clustermesh::plan::Plan;
 use clustermesh::rules::Finding;
 use clustermesh::rules::capacity::target_load;
-use clustermesh::text::{self, CONFLICT, count, listed};
+use clustermesh::text::{self, CONFLICT, count, listed, shell_word};
 
+use crate::checked_plan;
 use crate::disk::swap::Beside;
 use crate::disk::tree::RECORD;
 use crate::disk::{self, Roots};
@@ -141,9 +146,36 @@ fn filled(facts: &FleetFacts, settings: &Settings) -> Result<TemplateTexts, Vec<
     let mut process = TemplateProcess::new(facts);
     let base = config.join("");
     let load = |path: &str| read_template(&config.roots, &base, path);
-    outputs::fill(&config.content.outputs, facts, load, |order| {
+    let load_whole = |path: &str| {
+        load(path).map_err(|reason| UnreadTemplate { reason, help: of_unread(settings, path) })
+    };
+    outputs::fill(&config.content.outputs, facts, load_whole, |order| {
         process.fill(order, |path| load(path).ok())
     })
+}
+
+/// Returns what helps if the template at a path cannot be read.
+fn of_unread(settings: &Settings, path: &str) -> String {
+    let file = settings.config.join(path);
+    if checked_plan::head(settings).is_some_and(|head| disk::is_file(&head, &file).unwrap_or(false))
+    {
+        return format!(
+            "run `git restore {}` if the template was deleted by mistake; otherwise remove this item from `outputs`, and \
+             `clustermesh render` removes the files that it wrote",
+            shell_word(path)
+        );
+    }
+    let folder = file.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let names = disk::entries(&settings.config.roots, folder).unwrap_or_default();
+    let names: Vec<String> = names.iter().map(|it| it.0.to_string_lossy().into_owned()).collect();
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    match nearest(&name, names.iter().map(String::as_str)) {
+        Some(meant) => format!(
+            "did you mean {}?",
+            Quoted(&Path::new(path).with_file_name(meant).to_string_lossy())
+        ),
+        None => "correct the path in `template`, or remove this item from `outputs`".to_owned(),
+    }
 }
 
 /// Reports that the config is gone, and not only its list of outputs.
@@ -361,9 +393,9 @@ impl OutputSurvey<'_> {
             (format!("`{name}` has {CONFLICT}"), help)
         } else {
             let help = if self.is_mirror(file) {
-                "make the change in `services` of the mesh, then delete the file"
+                "to keep the change, make it in `services` of the mesh; then delete the file and run `clustermesh render`"
             } else {
-                "make the change in its template, then delete the file"
+                "to keep the change, make it in its template; then delete the file and run `clustermesh render`"
             };
             (format!("`{name}` was changed since `render` wrote it"), help)
         };

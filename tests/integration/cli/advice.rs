@@ -311,7 +311,7 @@ fn a_deleted_template() {
     let text = folder.read("templates/app.yaml");
     fs::remove_file(folder.path("templates/app.yaml")).unwrap();
     let [_, _, help, _] = &findings(&folder)[0];
-    insta::assert_snapshot!(help, @"run `git restore templates/app.yaml` if the template was deleted by mistake; otherwise remove this item from `outputs`, and `clustermesh render` removes the files that it wrote");
+    insta::assert_snapshot!(help, @"correct the path in `template`, or remove this item from `outputs`");
     folder.write("templates/app.yaml", text);
     assert_eq!(findings(&folder), [[""; 4]; 0]);
 }

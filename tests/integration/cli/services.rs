@@ -129,7 +129,7 @@ fn files_of_others_stay() {
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @"
     error[invalid-output]: `rendered-services/east/shop--west.yaml` was changed since `render` wrote it
-    help: make the change in `services` of the mesh, then delete the file
+    help: to keep the change, make it in `services` of the mesh; then delete the file and run `clustermesh render`
 
     1 error
     nothing was written
