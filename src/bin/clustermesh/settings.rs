@@ -1,8 +1,9 @@
 //! Settings: the values of a run and their sources. Precedence: flags, variables, config, defaults.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
+use anyhow::bail;
 use clustermesh::config::{self, Ceilings};
 use clustermesh::mesh::SecretKeyRef;
 use clustermesh::name::ClusterName;
@@ -161,6 +162,22 @@ impl Settings {
     /// Returns findings with their levels today.
     pub(crate) fn in_force(&self, findings: Vec<Finding>) -> LevelledFindings {
         self.standard(Purpose::Validate).level(findings)
+    }
+
+    /// Checks that nothing of which a render is made is in the folder of its results: it would be taken for stray files.
+    pub(crate) fn check_rendered(&self) -> anyhow::Result<()> {
+        let rendered = path::absolute(&self.rendered.value)?;
+        let meshes = self.meshes.value.iter().map(|it| ("mesh", it));
+        for (what, path) in meshes.chain([("snapshots", &self.snapshots.value)]) {
+            if path::absolute(path)?.starts_with(&rendered) {
+                bail!(
+                    "the rendered folder `{}` contains the {what} `{}`; set `rendered` to a folder of its own",
+                    self.rendered.value.display(),
+                    path.display()
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Returns the files with meshes, in order. Every folder has one, and there is one at all.

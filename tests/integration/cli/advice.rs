@@ -9,6 +9,7 @@ mod files;
 mod mistakes;
 mod mtu;
 mod nodes;
+mod whole_mesh;
 
 /// Returns the findings of `validate`: rule, severity, help and message.
 fn findings(folder: &Folder) -> Vec<[String; 4]> {
