@@ -133,7 +133,8 @@ fn linking(meshes: &[Mesh], one: &ClusterName, other: &ClusterName) -> Option<St
         (Some(peer), None) => Some(format!("add `{other}` to the `clusters` of `{peer}`")),
         (None, Some(peer)) => Some(format!("add `{one}` to the `clusters` of `{peer}`")),
         (None, None) => Some(match separating.map(|it| &it.topology) {
-            Some(Topology::Hub(_)) => format!("add `{one}` or `{other}` to `hubs` of the mesh"),
+            // A hub is linked to all clusters, which is more than this link.
+            Some(Topology::Hub(_)) => return None,
             Some(_) => format!("add `[{one}, {other}]` to `links` of the mesh"),
             None => format!("add a mesh with `{one}` and `{other}`"),
         }),

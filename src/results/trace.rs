@@ -8,6 +8,7 @@ use super::findings::json::{WrittenPlace, place};
 use super::forms::ResultForms;
 use super::source_texts::SourceTexts;
 use crate::agent::fabric::{Fabric, NodeRef};
+use crate::mesh::Mesh;
 use crate::packet::messages::{self, DELIVERED};
 use crate::packet::trace::{NamedEnd, Trace};
 use crate::report::json::JsonDocument;
@@ -75,12 +76,14 @@ impl<'a> TraceResult<'a> {
         ends: [&NamedEnd; 2],
         trace: &Trace,
         advice: Option<String>,
+        separating: Option<&Mesh>,
     ) -> Self {
         let failure = messages::verdict(fabric, trace);
-        let failure = failure.map(|it| match advice {
-            Some(advice) => it.help(advice),
-            None => it,
-        });
+        // Between clusters that no mesh links, nothing is left out.
+        let help = |own: Option<String>| advice.or(own.filter(|_| separating.is_none()));
+        let failure = failure.map(|it| Finding { help: help(it.help.clone()), ..it });
+        let topology = separating.map(|it| it.linking_field().1);
+        let failure = failure.map(|it| it.at(topology, "does not link the two clusters"));
         let Trace { packet, there, back } = trace;
         let [from, to] = ends.map(|it| Some(WrittenEnd::new(fabric, it)));
         Self {

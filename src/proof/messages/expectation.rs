@@ -39,7 +39,8 @@ pub fn findings(fabric: &Fabric, meshes: &[Mesh], check: &Check) -> Vec<Finding>
         let separating = separating(meshes, ends[0], ends[1]).filter(|_| is_asked);
         let finding =
             finding.at(separating.map(|it| it.linking_field().1), "does not link the two clusters");
-        Finding { help: advice.or(finding.help), ..finding }
+        let own = finding.help.clone().filter(|_| separating.is_none());
+        Finding { help: advice.or(own), ..finding }
     });
     let excused = excused(fabric, check);
     failure.into_iter().chain(unmatched).chain(lost).chain(assumed(check)).chain(excused).collect()

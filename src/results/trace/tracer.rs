@@ -4,7 +4,7 @@ use super::TraceResult;
 use crate::agent::fabric::{Fabric, Site};
 use crate::diagnostic::Quoted;
 use crate::document::nearest;
-use crate::mesh::{AddressClass, Mesh, State};
+use crate::mesh::{AddressClass, Mesh, State, separating};
 use crate::name::ClusterName;
 use crate::packet::messages;
 use crate::packet::trace::{EndFinder, NamedEnd, NoEnd};
@@ -74,7 +74,9 @@ impl<'r, 'f, 't> Tracer<'r, 'f, 't> {
             .into_iter()
             .find_map(|it| granularity_advice(&it.reading))
             .or_else(|| messages::unprovided(self.fabric, self.meshes, &trace));
-        Ok(TraceResult::new(self.fabric, self.files, [&sender, &receiver], &trace, advice))
+        let separating = separating(self.meshes, sites[0].cluster, sites[1].cluster);
+        let ends = [&sender, &receiver];
+        Ok(TraceResult::new(self.fabric, self.files, ends, &trace, advice, separating))
     }
 
     /// Answers if an end is missing that was written correctly.

@@ -53,6 +53,6 @@ impl Verified<'_, '_> {
         let packet = &trace.packet;
         let from = end(packet.from.site, packet.source)?;
         let to = end(packet.to.site(), packet.destination)?;
-        Some(TraceResult::new(self.fabric, self.files, [&from, &to], trace, None))
+        Some(TraceResult::new(self.fabric, self.files, [&from, &to], trace, None, None))
     }
 }
