@@ -96,6 +96,12 @@ impl Fabric<'_> {
         listeners.is_empty() || own.any(|it| it.leads_to(endpoint.port.get()))
     }
 
+    /// Returns the port on which a node listens at the address of an endpoint, if the endpoint has another one.
+    pub fn other_port(&self, endpoint: &Endpoint, at: NodeRef) -> Option<u16> {
+        let mut own = self.listeners(endpoint.address()?).iter().filter(|it| it.at == at);
+        own.find_map(|it| it.port).filter(|it| *it != endpoint.port.get())
+    }
+
     /// Returns the condition under which an endpoint is that of a node, for every node that dials it.
     pub fn premise_of_place(&self, endpoint: &Endpoint, to: NodeRef) -> Option<DialPremise> {
         let address = match &endpoint.host {

@@ -27,7 +27,13 @@ fn missed(fabric: &Fabric, at: NodeRef, peer: PeerId, other: NodeRef) -> String 
             format!("{it} in the Peer {name} is an address of {} itself", called(fabric, at))
         }
         Some(it) => {
-            format!("{it} in the Peer {name} is not an address of {}", called(fabric, other))
+            let other_end = called(fabric, other);
+            match fabric.other_port(it, other) {
+                Some(port) => format!(
+                    "Kilo on {other_end} listens on {port}, not at {it} as in the Peer {name}"
+                ),
+                None => format!("{it} in the Peer {name} is not an address of {other_end}"),
+            }
         }
     }
 }

@@ -52,8 +52,16 @@ fn unanswered(dialled: &DialledEndpoint, key: &str, kilo: &Endpoint) -> Finding 
     finding.help(match dialled.origin {
         Origin::Annotation(key) => format!("write port {port} in annotation `{key}`, or {forward}"),
         Origin::ExternalIP | Origin::InternalIP => {
-            let cluster = &dialled.member.entry.name;
-            format!("set `wireguardPort: {port}` for `{cluster}` in the mesh, or {forward}")
+            let entry = dialled.member.entry;
+            let field = entry.field("wireguardPort").pointer;
+            if field.is_within(&entry.place.pointer) {
+                let cluster = &entry.name;
+                format!("set `wireguardPort: {port}` for `{cluster}` in the mesh, or {forward}")
+            } else {
+                format!(
+                    "set `wireguardPort: {port}` in `defaults` of the mesh or in the entries of these clusters, or {forward}"
+                )
+            }
         }
     })
 }

@@ -20,6 +20,18 @@ fn a_topology_that_does_not_link_two_clusters_is_the_cause() {
 }
 
 #[test]
+fn a_default_port_on_which_no_cluster_listens() {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", "spec:\n", "spec:\n  defaults: { wireguardPort: 51821 }\n");
+    let help = &findings(&folder)[0][2];
+    insta::assert_snapshot!(help, @"set `wireguardPort: 51820` in `defaults` of the mesh or in the entries of these clusters, or forward UDP 51821 to 51820");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let run = folder.run(&["verify"]);
+    let why = "Kilo on north/n1 listens on 51820, not at 198.18.113.21:51821 as in the Peer prod--north--n1";
+    assert_contains(&run.stdout, why);
+}
+
+#[test]
 fn a_rendered_folder_with_what_is_rendered_from() {
     let folder = Folder::rendered();
     for rendered in [".", "snapshots"] {
