@@ -32,6 +32,14 @@ impl Networks {
         }
     }
 
+    /// Returns the field for ranges that are of no pod, no Service and not of WireGuard.
+    pub fn other_ranges(&self) -> &'static str {
+        match self {
+            Self::Typed { .. } => "additionalCIDRs",
+            Self::Flat { .. } => "allowedNetworks",
+        }
+    }
+
     /// Returns the ranges in which only the cluster itself has addresses: those of pods, services and WireGuard. Clusters may
     /// share the others. The ranges of a flat list do not show what they are for.
     pub fn exclusive(&self) -> Vec<&Range> {

@@ -108,8 +108,8 @@ fn no_route(failed: FailedPacket, at: NodeRef) -> Finding {
             ));
         }
         return finding.help(format!(
-            "to make the internal addresses of nodes reachable, declare them in `additionalCIDRs` \
-             of {}",
+            "to make the internal addresses of nodes reachable, declare them in `{}` of {}",
+            home.entry.networks.other_ranges(),
             home.cluster
         ));
     }
@@ -307,11 +307,13 @@ fn source_rejected(
     if let Some(delivery) = failed.delivery(by.site) {
         return finding.help(delivery);
     }
-    match fabric.site(packet.from.site).owner(source) {
-        Some(Owner::Node(_)) => finding.help(
-            "declare the internal addresses of the nodes in `additionalCIDRs` of their cluster, \
-             and render again",
-        ),
+    let home = fabric.site(packet.from.site);
+    match home.owner(source) {
+        Some(Owner::Node(_)) => finding.help(format!(
+            "declare the internal addresses of the nodes in `{}` of {}, and run `clustermesh render`",
+            home.entry.networks.other_ranges(),
+            home.cluster
+        )),
         _ => finding.help(failed.remedy(by.site, LEFT_OUT)),
     }
 }

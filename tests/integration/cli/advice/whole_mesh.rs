@@ -32,6 +32,17 @@ fn a_default_port_on_which_no_cluster_listens() {
 }
 
 #[test]
+fn node_addresses_of_a_cluster_with_one_list_are_added_to_that_list() {
+    let folder = Folder::mesh();
+    let typed = "podCIDRs: [10.2.0.0/16]\n      wireguardCIDR: 10.102.0.0/24";
+    folder.edit("mesh.yaml", typed, "allowedNetworks: [10.2.0.0/16, 10.102.0.0/24]");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let run = folder.run(&["trace", "east", "north", "--class", "node"]);
+    let help = run.stdout.split_once("help: ").unwrap().1;
+    insta::assert_snapshot!(help, @"to make the internal addresses of nodes reachable, declare them in `allowedNetworks` of north");
+}
+
+#[test]
 fn a_rendered_folder_with_what_is_rendered_from() {
     let folder = Folder::rendered();
     for rendered in [".", "snapshots"] {
