@@ -166,7 +166,7 @@ impl ServiceGate<'_> {
         let name = target.name.as_ref()?;
         let (message, help) = if name == source {
             let message = format!("`{name}` has the Service itself");
-            (message, format!("remove `{name}` from `in`"))
+            (message, format!("write into `in` only the clusters that should get it from `{name}`"))
         } else if self.topology.is_some_and(|it| !it.links(source, name)) {
             let message = format!("`{name}` is not linked to `{source}`");
             (message, format!("link them in `topology`, or remove `{name}`"))

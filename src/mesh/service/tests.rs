@@ -87,7 +87,7 @@ fn only_linked_clusters_that_accept_the_namespace_get_it() {
     insta::assert_snapshot!(services(&all.concat()), @"
     error[contradicting-fields]: `b` has the Service itself
       12:104 | b
-      help: remove `b` from `in`
+      help: write into `in` only the clusters that should get it from `b`
     error[contradicting-fields]: `acceptedServices` of `a` does not have the namespace `other`
       13:102 | a
       help: add `other` to `acceptedServices` of `a`
