@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::inventory::Inventory;
-use clustermesh::diagnostic::escaped;
+use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::name::ClusterName;
 use clustermesh::results::findings::Report;
 use clustermesh::results::status::StatusResult;
@@ -17,10 +17,11 @@ use clustermesh::results::status::state::{
 };
 use clustermesh::results::status::tunnels::TunnelReport;
 use clustermesh::rules::clusters::{self, Fault};
-use clustermesh::rules::{Finding, reach, unrouted_pods};
+use clustermesh::rules::{Finding, Purpose, reach, unrouted_pods};
 use clustermesh::text::count;
 use serde_json::Value;
 
+use crate::checked_plan::OutputCheck;
 use crate::cluster::{ClusterAnswer, Wanted};
 use crate::cluster_peers::{ClusterPeers, Gathered};
 use crate::commands::snapshot::Comparison;
@@ -31,7 +32,7 @@ use crate::output::{Printer, TableFormat};
 use crate::reach::{Addressed, Contact, ReachOptions};
 use crate::settings::FileOptions;
 use crate::threshold::FailOn;
-use crate::{Outcome, clock, cluster_peers, input_file, origin};
+use crate::{Outcome, checked_plan, clock, cluster_peers, input_file, origin};
 
 mod guard;
 mod tunnels;
@@ -98,7 +99,14 @@ Examples:
 
 pub(crate) fn run(args: &StatusArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
     let gathered = cluster_peers::gather(files).and_then(|gathered| {
-        let Gathered { mut inputs, grave } = gathered;
+        let Gathered { mut inputs, mut grave } = gathered;
+        if !grave.is_empty() {
+            // A mistake in a mesh may follow from what its nodes show.
+            let checked =
+                checked_plan::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
+            let findings = checked.findings.iter().filter(|it| it.severity == Severity::Error);
+            grave = findings.cloned().collect();
+        }
         let rendered = cluster_peers::read(&mut inputs, None)?;
         Ok((inputs, grave, rendered))
     });
@@ -196,13 +204,13 @@ fn states(
 }
 
 /// Returns the clusters that were asked for, else all that a mesh names.
-fn clusters(args: &StatusArgs, inputs: &Inputs) -> anyhow::Result<Vec<ClusterName>> {
+fn clusters(args: &StatusArgs, inputs: &Inputs) -> CommandResult<Vec<ClusterName>> {
     let all = cluster_peers::clusters(inputs);
     if args.clusters.is_empty() {
         return Ok(all);
     }
     let named = args.clusters.iter();
-    named.map(|it| cluster_peers::named(it, &all).cloned()).collect()
+    named.map(|it| cluster_peers::asked(it, inputs, &all).cloned()).collect()
 }
 
 /// The answers of a cluster.

@@ -57,3 +57,15 @@ fn a_rendered_folder_with_what_is_rendered_from() {
     let refusal = folder.refusal(2, |it| it.run(&["validate", "--rendered", "."]));
     insta::assert_snapshot!(refusal, @"error: the rendered folder `.` contains the mesh `mesh.yaml`; set `rendered` to a folder of its own");
 }
+
+#[test]
+#[cfg(feature = "snapshot")]
+fn a_status_reports_the_cause_of_overlapping_ranges() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "10.102.0.0/24", "10.101.0.0/24");
+    let run = folder.run(&["status", "north"]);
+    assert_contains(&run.stderr, "error[contradicted-declaration]: north: ");
+    let help = "help: write `wireguardCIDR: 10.102.0.0/24` in the entry of `north`";
+    assert_contains(&run.stderr, help);
+    assert!(!run.stderr.contains("error[overlapping-ranges]"), "{}", run.stderr);
+}
