@@ -63,17 +63,21 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
     findings.extend(membership.overlaps.iter().map(|it| overlap(member, it)));
     let cluster = &member.entry.name;
     findings.extend(membership.dissenters.iter().map(|it| {
-        let message = format!(
-            "has granularity {}, but the cluster is rendered with {}",
-            it.says, member.cluster.granularity
-        );
+        let rendered = member.cluster.granularity;
+        let is_decided = member.entry.granularity.or(member.cluster.voted).is_some();
+        let (why, help) = if is_decided {
+            let start = rendered.to_string().to_lowercase();
+            ("the", format!("start Kilo on {} with `--mesh-granularity={start}`", Quoted(&it.node)))
+        } else {
+            let help = format!(
+                "start Kilo on all nodes of `{cluster}` with the same `--mesh-granularity`, and set it as `granularity` in its entry"
+            );
+            ("most nodes of the cluster do not have the same one, so the", help)
+        };
+        let message = format!("has granularity {}, but {why} cluster is rendered with {rendered}", it.says);
         let finding = Finding::on_node(&MIXED_GRANULARITY, cluster, &it.node, message)
             .at(it.place.clone(), "")
-            .help(format!(
-                "start Kilo on {} with `--mesh-granularity={}`",
-                Quoted(&it.node),
-                member.cluster.granularity.to_string().to_lowercase()
-            ));
+            .help(help);
         finding.with_cause(contradicted(member, |it| matches!(it, Contradicted::Granularity(_))))
     }));
     findings

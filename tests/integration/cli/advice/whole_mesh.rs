@@ -32,6 +32,17 @@ fn a_default_port_on_which_no_cluster_listens() {
 }
 
 #[test]
+fn nodes_that_do_not_agree_on_a_granularity() {
+    let folder = Folder::mesh();
+    let mut cross = node(3, 1);
+    cross["annotations"]["kilo.squat.ai/granularity"] = json!("cross");
+    folder.keep("west", &[cross, node(3, 2)]);
+    let [_, _, help, message] = &findings(&folder)[0];
+    insta::assert_snapshot!(message, @"has granularity Cross, but most nodes of the cluster do not have the same one, so the cluster is rendered with Location");
+    insta::assert_snapshot!(help, @"start Kilo on all nodes of `west` with the same `--mesh-granularity`, and set it as `granularity` in its entry");
+}
+
+#[test]
 fn node_addresses_of_a_cluster_with_one_list_are_added_to_that_list() {
     let folder = Folder::mesh();
     let typed = "podCIDRs: [10.2.0.0/16]\n      wireguardCIDR: 10.102.0.0/24";
