@@ -57,10 +57,13 @@ fn emptied(config: &Config, meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
         emptied.filter_map(|it| EmptiedTarget::find(config, meshes, it)).collect();
     let findings = emptied.iter().map(|it| {
         let EmptiedTarget { name, leaving, .. } = it;
-        let why = if it.is_leaving() {
-            "leaves and".to_owned()
-        } else {
-            format!("is linked only to `{}`, which leaves, and", leaving.name)
+        let why = match &leaving[..] {
+            _ if it.is_leaving() => "leaves and".to_owned(),
+            [only] => format!("is linked only to `{}`, which leaves, and", only.name),
+            all => {
+                let names = listed(all.iter().map(|it| format!("`{}`", it.name)));
+                format!("is linked only to {names}, which leave, and")
+            }
         };
         let message = format!(
             "{why} gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder \
@@ -68,31 +71,34 @@ fn emptied(config: &Config, meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
         );
         // The cluster that leaves has the commands for all.
         let of_leaving = emptied.iter().filter(|other| {
-            let is_same = other.leaving.name == leaving.name;
+            let is_same = other.leaving == *leaving;
             is_same && (it.is_leaving() || other.name == *name)
         });
         let commands: Vec<&str> = of_leaving.map(|it| it.command.as_str()).collect();
         let folders = if commands.len() == 1 { "folder" } else { "folders" };
-        let cause = FindingCause::of(&LEAVING_CLUSTER, &leaving.name);
+        let cause = match leaving[..] {
+            [only] if !it.is_leaving() => Some(FindingCause::of(&LEAVING_CLUSTER, &only.name)),
+            _ => None,
+        };
         Finding::on_cluster(&LEAVING_CLUSTER, name, message)
-            .at(leaving.place.key("state"), "")
-            .with_cause((!it.is_leaving()).then_some(cause))
+            .at_each(leaving.iter().map(|it| (it.place.key("state"), "")))
+            .with_cause(cause)
             .help(format!("unless Flux applies the {folders}, run {}", listed(commands)))
     });
     findings.collect()
 }
 
-/// A cluster that gets no Peers any more because of a cluster that leaves: itself or its last linked cluster.
+/// A cluster that gets no Peers any more because clusters leave: itself or all linked clusters.
 struct EmptiedTarget<'m> {
     name: &'m ClusterName,
-    leaving: &'m Entry,
+    leaving: Vec<&'m Entry>,
     /// The command that deletes its Peers.
     command: String,
 }
 
 impl<'m> EmptiedTarget<'m> {
     fn is_leaving(&self) -> bool {
-        self.leaving.name == *self.name
+        self.leaving.iter().any(|it| it.name == *self.name)
     }
 
     fn find(config: &Config, meshes: &'m [Mesh], target: &'m Target) -> Option<Self> {
@@ -112,7 +118,11 @@ impl<'m> EmptiedTarget<'m> {
             .collect();
         let entries = left.iter().flat_map(|mesh| &mesh.entries);
         let leaving = entries.filter(|it| it.state == State::Leaving && is_left(&it.name));
-        let leaving = leaving.max_by_key(|it| it.name == *name)?;
+        let mut seen = BTreeSet::new();
+        let leaving = leaving.filter(|it| seen.insert(&it.name));
+        let (own, others): (Vec<_>, Vec<_>) = leaving.partition(|it| it.name == *name);
+        let leaving = if own.is_empty() { others } else { own };
+        leaving.first()?;
         let names: Vec<&str> = left.iter().map(|it| MeshName::as_str(&it.name)).collect();
         let selector = match names.as_slice() {
             [mesh] => format!("kilo-clustermesh.io/mesh={mesh}"),

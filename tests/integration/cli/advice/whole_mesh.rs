@@ -43,6 +43,21 @@ fn nodes_that_do_not_agree_on_a_granularity() {
 }
 
 #[test]
+fn a_cluster_that_loses_all_its_links_loses_them_to_all_clusters_that_leave() {
+    let folder = Folder::rendered();
+    for cluster in ["north", "west"] {
+        let name = format!("- name: {cluster}\n");
+        folder.edit("mesh.yaml", &name, &format!("{name}      state: Leaving\n"));
+    }
+    let found: Vec<String> = findings(&folder).into_iter().map(|it| it.concat()).collect();
+    insta::assert_snapshot!(found.join("\n"), @"
+    leaving-clusternoticeunless Flux applies the folder, run `kubectl --context east delete peers -l kilo-clustermesh.io/mesh=prod`is linked only to `north`, `west`, which leave, and gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder `east` and keep the old Peers
+    leaving-clusternoticeunless Flux applies the folder, run `kubectl --context north delete peers -l kilo-clustermesh.io/mesh=prod`leaves and gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder `north` and keep the old Peers
+    leaving-clusternoticeunless Flux applies the folder, run `kubectl --context west delete peers -l kilo-clustermesh.io/mesh=prod`leaves and gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder `west` and keep the old Peers
+    ");
+}
+
+#[test]
 fn node_addresses_of_a_cluster_with_one_list_are_added_to_that_list() {
     let folder = Folder::mesh();
     let typed = "podCIDRs: [10.2.0.0/16]\n      wireguardCIDR: 10.102.0.0/24";
