@@ -1,7 +1,5 @@
 //! The checked plan: the plan that the inputs allow, the tree beside it, and what the rules find in both.
 
-use std::sync::Arc;
-
 use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::fleet::{Fleet, MissingSnapshot, UnreadMember};
 use clustermesh::manifest::{self, PeerSetTexts};
@@ -14,11 +12,9 @@ use clustermesh::rules::{self, CheckedPlan, CheckedTree, Finding, LevelledFindin
 use clustermesh::tree_diff::Loss;
 use rayon::prelude::*;
 
-use crate::disk::{Revision, Roots};
 use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 use crate::output::CheckedCounts;
-use crate::settings::Settings;
 use crate::threshold::FailOn;
 use crate::tree_comparison::{self, TreeComparison};
 use crate::{disk, guard_files, input_file};
@@ -235,7 +231,7 @@ pub(crate) fn missing_snapshots(inputs: &Inputs, missing: &[MissingSnapshot]) ->
         let mut findings = inputs.findings.iter();
         !findings.any(|it| it.cluster.as_deref() == Some(missing.cluster.as_str()))
     });
-    let head = (!missing.is_empty()).then(|| head(&inputs.settings)).flatten();
+    let head = (!missing.is_empty()).then(|| inputs.settings.head()).flatten();
     let folder = &inputs.settings.snapshots.value;
     let path = |it: &MissingSnapshot| folder.join(format!("{}.json", it.cluster));
     let is_committed = |it: &MissingSnapshot| {
@@ -258,14 +254,6 @@ pub(crate) fn missing_snapshots(inputs: &Inputs, missing: &[MissingSnapshot]) ->
         rules::mesh::missing_snapshot(it, &input_file::name(&path(it)), strays, is_committed(it))
     });
     together.into_iter().chain(apart).collect()
-}
-
-/// Returns the last commit, if there is one and the files are not those of another.
-pub(crate) fn head(settings: &Settings) -> Option<Roots> {
-    let roots = settings.roots_of(&settings.snapshots);
-    let is_of_files = roots.revision().is_none();
-    let head = is_of_files.then(|| Revision::open("HEAD").ok()).flatten();
-    head.map(|it| Roots::of_revision(Arc::new(it)))
 }
 
 /// Returns what is wrong with the files in themselves, which are missing, and whether there are too many.

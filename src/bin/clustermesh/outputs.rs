@@ -17,7 +17,6 @@ use clustermesh::rules::Finding;
 use clustermesh::rules::capacity::target_load;
 use clustermesh::text::{self, CONFLICT, count, listed, shell_word};
 
-use crate::checked_plan;
 use crate::disk::swap::Beside;
 use crate::disk::tree::RECORD;
 use crate::disk::{self, Roots};
@@ -157,8 +156,7 @@ fn filled(facts: &FleetFacts, settings: &Settings) -> Result<TemplateTexts, Vec<
 /// Returns what helps if the template at a path cannot be read.
 fn of_unread(settings: &Settings, path: &str) -> String {
     let file = settings.config.join(path);
-    if checked_plan::head(settings).is_some_and(|head| disk::is_file(&head, &file).unwrap_or(false))
-    {
+    if settings.head().is_some_and(|head| disk::is_file(&head, &file).unwrap_or(false)) {
         return format!(
             "run `git restore {}` if the template was deleted by mistake; otherwise remove this item from `outputs`, and \
              `clustermesh render` removes the files that it wrote",

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{self, Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::bail;
 use clustermesh::config::{self, Ceilings};
@@ -11,7 +12,7 @@ use clustermesh::place::Place;
 use clustermesh::rules::{CheckStandard, Finding, LevelledFindings, Purpose};
 
 use crate::clock;
-use crate::disk::{self, Roots};
+use crate::disk::{self, Revision, Roots};
 use crate::failure::CommandResult;
 use crate::input_file::InputFile;
 
@@ -162,6 +163,13 @@ impl Settings {
     /// Returns findings with their levels today.
     pub(crate) fn in_force(&self, findings: Vec<Finding>) -> LevelledFindings {
         self.standard(Purpose::Validate).level(findings)
+    }
+
+    /// Returns the last commit, if there is one and the files are not those of another.
+    pub(crate) fn head(&self) -> Option<Roots> {
+        let is_of_files = self.roots_of(&self.snapshots).revision().is_none();
+        let head = is_of_files.then(|| Revision::open("HEAD").ok()).flatten();
+        head.map(|it| Roots::of_revision(Arc::new(it)))
     }
 
     /// Checks that nothing of which a render is made is in the folder of its results: it would be taken for stray files.

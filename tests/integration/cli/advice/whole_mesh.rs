@@ -84,6 +84,7 @@ fn a_rendered_folder_with_what_is_rendered_from() {
     insta::assert_snapshot!(refusal, @"error: the rendered folder `.` contains the mesh `mesh.yaml`; set `rendered` to a folder of its own");
 }
 
+/// The ranges overlap only because one of them is wrong.
 #[test]
 #[cfg(feature = "snapshot")]
 fn a_status_reports_the_cause_of_overlapping_ranges() {
