@@ -428,7 +428,7 @@ fn the_folder_is_beside_the_tree() {
         folder.write("clustermesh.yaml", config);
         let run = folder.run(&["render"]);
         let Some(services) = services else {
-            assert_eq!(run.code, 1, "{rendered}: {}", run.stderr);
+            assert_eq!(run.code, 2, "{rendered}: {}", run.stderr);
             continue;
         };
         assert_eq!(run.code, 0, "{rendered}: {}", run.stderr);
