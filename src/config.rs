@@ -12,7 +12,7 @@ use crate::diagnostic::{Finding, Mistakes, escaped, mistake};
 use crate::document::{Form, SingleDocument, Source};
 use crate::mesh::{Group, WrittenGroups, groups, invalid_name, members};
 use crate::name::ClusterName;
-use crate::place::Place;
+use crate::place::{Part, Place};
 use crate::schema::{self, ExampleFile, pattern};
 use crate::text::shell_word;
 
@@ -198,7 +198,8 @@ pub fn read(source: &Source) -> Result<Config, Vec<Finding>> {
 
 /// Adds the form of a level to a finding about one that is not a mapping.
 fn explain_level(problem: &mut Finding) {
-    let steps = problem.labels.first().map(|it| it.place.pointer.steps().collect::<Vec<_>>());
+    let value = problem.labels.first().filter(|it| it.place.part == Part::Value);
+    let steps = value.map(|it| it.place.pointer.steps().collect::<Vec<_>>());
     if let Some([field, _]) = steps.as_deref()
         && field == "rules"
         && problem.rule == &mistake::INVALID_TYPE

@@ -208,11 +208,9 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         return None;
     }
     let slips = (name.len() / 3).clamp(1, 3);
-    let without_not = |it: &[char]| it.iter().collect::<String>().replacen("not", "", 1);
     let near = candidates.into_iter().filter_map(|candidate| {
         let letters: Vec<char> = candidate.to_lowercase().chars().collect();
-        // The opposite is not meant.
-        if name != letters && without_not(&name) == without_not(&letters) {
+        if are_opposite(&name, &letters) {
             return None;
         }
         if let Some(distance) = distance_within(slips, &name, &letters)
@@ -224,6 +222,17 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         is_start.then(|| (letters.len() - name.len(), candidate))
     });
     near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
+}
+
+/// Returns whether two names differ only by a `not`.
+fn are_opposite(one: &[char], other: &[char]) -> bool {
+    const NOT: [char; 3] = ['n', 'o', 't'];
+    let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    let start = short.iter().zip(long).take_while(|(one, other)| one == other).count();
+    // The letters before it may be the first ones of `not`, too, as in `not` + `notable`.
+    long.len() == short.len() + NOT.len()
+        && (start.saturating_sub(NOT.len())..=start)
+            .any(|at| long[at..].starts_with(&NOT) && long[at + NOT.len()..] == short[at..])
 }
 
 /// Returns how many letters must be changed, added, left out or exchanged with the next one to get from one name to
