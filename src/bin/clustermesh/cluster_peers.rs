@@ -113,8 +113,8 @@ pub(crate) fn gather_all<'a>(
     printer: &mut Printer,
 ) -> CommandResult<(Inputs, ClusterPeers, Outcome)> {
     let Gathered { mut inputs, grave } = gather(options)?;
-    let clusters = asked.into_iter().filter_map(|it| it.split('/').next());
-    if let Some(failure) = clusters.filter_map(|it| inputs.broken_entry(it)).next() {
+    let mut clusters = asked.into_iter().filter_map(|it| it.split('/').next());
+    if let Some(failure) = clusters.find_map(|it| inputs.broken_entry(it)) {
         return Err(failure);
     }
     let applied = read(&mut inputs, Some(dumps))?;
