@@ -29,7 +29,7 @@ pub type TemplateTexts = BTreeMap<String, Arc<str>>;
 pub struct UnreadTemplate {
     /// The reason.
     pub reason: String,
-    /// What helps.
+    /// The help of a finding.
     pub help: String,
 }
 

@@ -71,8 +71,8 @@ fn emptied(config: &Config, meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
         );
         // The cluster that leaves has the commands for all.
         let of_leaving = emptied.iter().filter(|other| {
-            let is_same = other.leaving == *leaving;
-            is_same && (it.is_leaving() || other.name == *name)
+            let is_meant = it.is_leaving() || other.name == *name;
+            is_meant && other.leaving == *leaving
         });
         let commands: Vec<&str> = of_leaving.map(|it| it.command.as_str()).collect();
         let folders = if commands.len() == 1 { "folder" } else { "folders" };

@@ -11,6 +11,7 @@ use super::{
 use crate::diagnostic::{MetadataChange, Quoted, Severity};
 use crate::granularity::Granularity;
 use crate::kilo::cluster::ClusterNode;
+use crate::kilo::id::NodeId;
 use crate::kilo::location_label::LOCATION_LABELS;
 use crate::kilo::node::{InternalIp, KiloNode, annotation, listening};
 use crate::kilo::segment::segments;
@@ -211,7 +212,13 @@ fn uncertain_leaders<'f>(
     formed.map(|segment| {
         let [leader, elected] = [segment.leader, segment.elected].map(|it| &cluster.nodes[it]);
         let members = || segment.members.iter().map(|it| &cluster.nodes[*it]);
-        let holders = members().filter(|it| it.kilo.is_ready() && it.kilo.claims_lead());
+        // The leader may have another granularity than those beside it.
+        let holds = |id: NodeId| {
+            let kilo = &cluster.nodes[id].kilo;
+            kilo.is_ready()
+                && (kilo.claims_lead() || id == segment.leader && kilo.has_wireguard_ip())
+        };
+        let holders = segment.members.iter().filter(|it| holds(**it)).map(|it| &cluster.nodes[*it]);
         match holders.collect::<Vec<&ClusterNode>>().as_slice() {
             holders @ [_, _, ..] => several_holders(inspected, holders),
             _ if segment.leader != segment.elected => {

@@ -242,7 +242,7 @@ fn the_last_pair_parts_without_a_flag() {
     set(&folder, "north", "Leaving");
     set(&folder, "west", "Leaving");
     let report = succeeds(&folder, &["render"]);
-    assert_eq!(report.matches("notice[leaving-cluster]").count(), 2, "{report}");
+    assert_eq!(report.matches("notice[leaving-cluster]").count(), 3, "{report}");
     for arguments in [
         ["render", "--check", "--fail-on", "warning"].as_slice(),
         &["validate", "--fail-on", "warning"],
