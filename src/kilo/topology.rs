@@ -202,7 +202,8 @@ fn leader(segment: &Segment, members: &[&KiloNode], name: &str) -> Leader {
     let (leader, elected) = (segment.leader, segment.elected);
     let has_name = members.iter().any(|it| it.has_name());
     let holders = members.iter().filter(|it| it.has_wireguard_ip()).count();
-    let is_contested = members.iter().any(|it| it.claims_lead() && it.name != name);
+    let holds = |it: &KiloNode| it.claims_lead() || it.name == name && it.has_wireguard_ip();
+    let is_contested = 1 < members.iter().filter(|it| holds(it)).count();
     match holders {
         _ if members.len() == 1 => Leader::Certain(leader),
         1 if has_name => Leader::Certain(leader),
