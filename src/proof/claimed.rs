@@ -97,18 +97,15 @@ fn has_claimed_end(fabric: &Fabric, packet: &Packet) -> bool {
         let addresses =
             |it: &KiloNode| [it.internal_address(), it.wireguard_ip().map(|it| it.address)];
         let [internal, wireguard] = addresses(&nodes[at.node].kilo).map(|it| it == Some(address));
-        let networks = &site.entry.networks;
-        let is_in = |ranges: Vec<&Range>, it| ranges.iter().any(|range| range.cidr.holds(it));
         if !internal && !wireguard {
-            let has = |it: &KiloNode| it.pods().any(|it| it.holds(address));
-            let having = nodes.iter().filter(|it| has(&it.kilo)).count();
-            let is_outside = has(&nodes[at.node].kilo) && !is_in(networks.all(), address);
-            return is_outside && having == 1 && 1 < nodes.len();
+            return false;
         }
         let reports = |it: &KiloNode| {
             addresses(it).contains(&Some(address)) || it.pods().any(|it| it.holds(address))
         };
         let others = nodes.numbered().filter(|it| it.0 != at.node && reports(&it.1.kilo)).count();
+        let networks = &site.entry.networks;
+        let is_in = |ranges: Vec<&Range>, it| ranges.iter().any(|range| range.cidr.holds(it));
         let is_outside = |it: &KiloNode| {
             let of_nodes = |it| is_in(networks.all(), it) && !is_in(networks.exclusive(), it);
             let [lan, tunnel] = addresses(it);
