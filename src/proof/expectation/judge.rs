@@ -159,9 +159,8 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
     fn are_absent_few(&self, number: SiteId) -> bool {
         let selected = self.selected(number).count();
         let is_left_out = |node: NodeId| self.left_out.has_node(NodeRef { site: number, node });
-        let absent = self.absent(number).iter().copied();
-        let others: Vec<NodeId> = absent.filter(|it| !is_left_out(*it)).collect();
-        1 < selected && are_few(self.left_out.causing(number, &others), selected)
+        let others = self.absent(number).iter().filter(|it| !is_left_out(**it)).count();
+        1 < selected && are_few(others + self.left_out.causing(number), selected)
     }
 
     fn absent(&self, number: SiteId) -> &BTreeSet<NodeId> {
