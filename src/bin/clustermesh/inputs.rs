@@ -247,8 +247,8 @@ impl Inputs {
     /// Returns the mistakes that leave the entry of a cluster out, if a mesh names it.
     pub(crate) fn broken_entry(&self, cluster: &str) -> Option<CommandFailure> {
         let errors = self.findings.iter().filter(|it| it.severity == Severity::Error);
-        let errors = LevelledFindings::fixed(errors.cloned().collect());
-        self.broken_entries().contains(cluster).then(|| self.refusal(errors))
+        let refuse = || self.refusal(LevelledFindings::fixed(errors.cloned().collect()));
+        self.broken_entries().contains(cluster).then(refuse)
     }
 
     /// Returns the clusters whose entries have mistakes.

@@ -71,7 +71,7 @@ fn node_addresses_of_a_cluster_with_one_list_are_added_to_that_list() {
 #[test]
 fn a_rendered_folder_with_what_is_rendered_from() {
     let folder = Folder::rendered();
-    for rendered in [".", "snapshots"] {
+    for rendered in [".", "snapshots", "rendered/../snapshots"] {
         for command in ["validate", "render"] {
             let refusal = folder.refusal(2, |it| it.run(&[command, "--rendered", rendered]));
             assert_contains(

@@ -41,6 +41,12 @@ fn render(folder: &Folder) {
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
+/// Adds fields to the entry of a cluster.
+fn declare(folder: &Folder, cluster: &str, fields: &str) {
+    let name = format!("    - name: {cluster}\n");
+    folder.edit("mesh.yaml", &name, &format!("{name}      {fields}\n"));
+}
+
 fn assert_kept(repository: &Repository) {
     let run = repository.diff(&["--fail-on-weaker"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);

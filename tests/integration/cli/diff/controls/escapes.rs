@@ -2,22 +2,17 @@
 
 use super::*;
 
-const EXPECTATIONS: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
+const HEAD: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
 
 /// A mesh with these expectations, of which west has an additional range.
 fn with_network(range: &str, expectations: &str) -> Repository {
     let folder = Folder::mesh();
     declare(&folder, "west", &format!("additionalCIDRs: [{range}]"));
-    folder.write("expectations.yaml", format!("{EXPECTATIONS}{expectations}"));
+    folder.write("expectations.yaml", format!("{HEAD}{expectations}"));
     render(&folder);
     let repository = Repository::of(folder);
     repository.commit();
     repository
-}
-
-fn declare(folder: &Folder, cluster: &str, fields: &str) {
-    let name = format!("    - name: {cluster}\n");
-    folder.edit("mesh.yaml", &name, &format!("{name}      {fields}\n"));
 }
 
 /// A path that a control never kept closed does not hide those that open beside it.
@@ -49,7 +44,7 @@ fn a_node_that_loses_its_label_is_still_denied() {
     };
     folder.keep("west", &pool("db"));
     let denial = "  - { name: no database, from: { cluster: east, class: Any }, to: { cluster: west, nodeSelector: { pool: db } }, class: Any, expect: Deny }\n";
-    folder.write("expectations.yaml", format!("{EXPECTATIONS}{denial}"));
+    folder.write("expectations.yaml", format!("{HEAD}{denial}"));
     render(&folder);
     let repository = Repository::of(folder);
     repository.commit();
@@ -90,10 +85,10 @@ fn a_reach_does_not_prolong_an_exception() {
     let repository = with_network("10.152.0.0/24", exception);
     let reach = "  expectations:\n    - { name: scrape, from: { cluster: east, class: Node }, to: { cluster: west }, class: Network, expect: Reach }\n";
     let elsewhere = reach.replace("cluster: west }, class: Network", "cluster: west }, class: Pod");
-    let text = format!("{EXPECTATIONS}{exception}{elsewhere}");
+    let text = format!("{HEAD}{exception}{elsewhere}");
     repository.folder.write("expectations.yaml", text);
     assert_kept(&repository);
-    repository.folder.write("expectations.yaml", format!("{EXPECTATIONS}{exception}{reach}"));
+    repository.folder.write("expectations.yaml", format!("{HEAD}{exception}{reach}"));
     assert_contains(&weaker(&repository), "weaker: expectation `scrape` added");
 }
 
@@ -108,7 +103,7 @@ fn the_last_of_many_addresses_is_compared() {
         )
     };
     let repository = with_network("10.152.0.0/24", &exception("10.111.0.0/16"));
-    let wider = format!("{EXPECTATIONS}{}", exception("10.0.0.0/8"));
+    let wider = format!("{HEAD}{}", exception("10.0.0.0/8"));
     repository.folder.write("expectations.yaml", wider);
     assert_contains(&weaker(&repository), "weaker: exception `many`");
 }

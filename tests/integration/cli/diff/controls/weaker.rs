@@ -16,12 +16,6 @@ fn policy(spec: &str) -> String {
     format!("apiVersion: kilo-clustermesh.io/v1\nkind: ClusterPolicy\nspec: {{ {spec} }}\n")
 }
 
-/// Adds fields to the entry of a cluster.
-fn declare(folder: &Folder, cluster: &str, fields: &str) {
-    let name = format!("    - name: {cluster}\n");
-    folder.edit("mesh.yaml", &name, &format!("{name}      {fields}\n"));
-}
-
 fn guard(folder: &Folder, cluster: &str, options: &[&str]) {
     let run = folder.run(&[&["guard", cluster, "--writers", "ada"], options].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
