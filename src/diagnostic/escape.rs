@@ -79,6 +79,10 @@ pub fn is_command(before: &str) -> bool {
 
 /// Returns whether a character steers a terminal, or hides or reorders what is around it.
 pub fn is_deceptive(character: char) -> bool {
+    // Nearly all characters of large results are of this kind.
+    if character.is_ascii() {
+        return character.is_ascii_control();
+    }
     character.is_control()
         || matches!(character,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
