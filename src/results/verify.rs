@@ -69,7 +69,7 @@ pub struct Verified<'a, 'f> {
     /// The number of clusters of which no path was checked, as they have no usable snapshot.
     pub unchecked: usize,
     /// The clusters of which no path was checked, as their entries have mistakes.
-    pub broken: BTreeSet<&'a str>,
+    pub broken: &'a BTreeSet<&'a str>,
     /// Whether the file of expectations has a mistake, so that none was checked.
     pub has_wrong_expectations: bool,
     /// The rendered folder, if `render` would change its files, from which the Peers are.
@@ -266,11 +266,11 @@ impl Verified<'_, '_> {
             0 => None,
             1 => Some(format!(
                 "{} was not checked, because its entry has a mistake.",
-                text::listed(&self.broken)
+                text::listed(self.broken)
             )),
             _ => Some(format!(
                 "{} were not checked, because their entries have mistakes.",
-                text::listed(&self.broken)
+                text::listed(self.broken)
             )),
         });
         sentences.extend(node_addresses::keeping(&self.keeping_nodes));

@@ -46,6 +46,8 @@ use unproved_nodes::unproved_nodes;
 pub struct InputGaps<'a> {
     /// The mistakes, which leave entries out.
     pub mistakes: &'a [Finding],
+    /// The clusters whose entries are left out because of mistakes.
+    pub broken: &'a BTreeSet<&'a str>,
     /// The clusters without a usable snapshot. The keys of their nodes are unknown.
     pub missing: &'a [MissingSnapshot],
     /// Whether one node's claim leaves nothing of a cluster, see [`silenced`].

@@ -39,14 +39,14 @@ pub(super) fn unknown_keys<'f>(
 
 /// Reports Peers whose key no node has. Those of one source that a cluster gets have one cause, as when
 /// the source left the mesh, so they are one finding. Of a source without a snapshot no key is known, and
-/// the missing snapshot is an error. A source that is in no mesh may have an entry with a mistake.
+/// the missing snapshot is an error. Of a source whose entry has a mistake, none is known either.
 pub(super) fn outsiders(
     fabric: &Fabric,
     verification: &Verification,
     gaps: InputGaps,
 ) -> Vec<Finding> {
     let causes = unknown_keys(fabric, verification);
-    let mistake = gaps.mistakes.first().filter(|_| gaps.planned.is_none()).map(Finding::as_cause);
+    let mistake = gaps.mistakes.first().map(Finding::as_cause);
     let mut groups: BTreeMap<(SiteId, &str, Option<&FindingCause>), Vec<&ClusterPeer>> =
         BTreeMap::new();
     for &Outsider { site, peer } in &verification.outsiders {
@@ -62,8 +62,8 @@ pub(super) fn outsiders(
             continue;
         }
         let name = peer.applied.name.as_str();
-        let is_apart = claimed.is_some_and(|it| fabric.site_named(it.as_str()).is_none());
-        let mistake = mistake.as_ref().filter(|_| is_apart);
+        let is_broken = claimed.is_some_and(|it| gaps.broken.contains(it.as_str()));
+        let mistake = mistake.as_ref().filter(|_| is_broken);
         let cause = causes.get(name).and_then(Option::as_ref).or(mistake);
         let source = source(peer).unwrap_or(name);
         groups.entry((site, source, cause)).or_default().push(peer);

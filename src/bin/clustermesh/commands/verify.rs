@@ -275,8 +275,9 @@ pub(crate) fn prove<T>(
     let missing = checked_plan::missing(inputs);
     let are_silenced = verified::silenced(&wanted.fleet, wanted.plan.as_ref());
     let (planned, config) = (wanted.planned(), &inputs.settings.config.content);
-    let gaps =
-        InputGaps { mistakes: &read.grave, missing: &missing, are_silenced, planned, config };
+    let (mistakes, missing) = (&read.grave, &missing);
+    let broken = &inputs.broken_entries();
+    let gaps = InputGaps { mistakes, broken, missing, are_silenced, planned, config };
     let request = read.request(gaps, args.undeclared);
     let proof = Proof::new(&reach, request, || wanted.excused());
     let mirrors = wanted.mirrors(inputs);
@@ -290,7 +291,7 @@ pub(crate) fn prove<T>(
     // An old tree explains everything else, so it comes first, however severe the rest is.
     let outdated = wanted.outdated.iter().map(|it| it.finding.clone());
     let outdated = inputs.settings.in_force(outdated.collect());
-    let mut found = read.findings(&missing);
+    let mut found = read.findings(missing);
     found.extend(wanted.of_nodes(inputs));
     found.extend(proof.findings.iter().cloned());
     found.extend(of_services);
@@ -306,7 +307,7 @@ pub(crate) fn prove<T>(
         files: &inputs.files,
         verification: &proof.verification,
         unchecked: missing.len(),
-        broken: inputs.broken_entries(),
+        broken,
         has_wrong_expectations: !read.mistakes.is_empty(),
         outdated: wanted.outdated.as_ref().map(|_| &*folder),
         checks: &proof.checks,

@@ -260,6 +260,7 @@ impl Refresh {
         let are_silenced = verified::silenced(fleet, Some(plan));
         let gaps = InputGaps {
             mistakes: &[],
+            broken: &BTreeSet::new(),
             missing: &[],
             are_silenced,
             planned: Some(PlannedFleet { fleet, plan }),

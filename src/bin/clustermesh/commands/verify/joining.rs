@@ -119,7 +119,7 @@ impl JoinPlan {
             files: &inputs.files,
             verification: &it.proof.verification,
             unchecked: 0,
-            broken: BTreeSet::new(),
+            broken: const { &BTreeSet::new() },
             has_wrong_expectations: false,
             outdated: None,
             checks: &it.proof.checks,
