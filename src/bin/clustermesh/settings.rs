@@ -1,7 +1,7 @@
 //! Settings: the values of a run and their sources. Precedence: flags, variables, config, defaults.
 
 use std::env;
-use std::path::{self, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -174,12 +174,10 @@ impl Settings {
 
     /// Checks that nothing of which a render is made is in the folder of its results: it would be taken for stray files.
     pub(crate) fn check_rendered(&self) -> anyhow::Result<()> {
-        // What is not there yet has no links in it.
-        let real = |path: &Path| path.canonicalize().or_else(|_| path::absolute(path));
-        let rendered = real(&self.rendered.value)?;
+        let rendered = disk::canonical(&self.rendered.value);
         let meshes = self.meshes.value.iter().map(|it| ("mesh", it));
         for (what, path) in meshes.chain([("snapshots", &self.snapshots.value)]) {
-            if real(path)?.starts_with(&rendered) {
+            if disk::canonical(path).starts_with(&rendered) {
                 bail!(
                     "the rendered folder `{}` contains the {what} `{}`; set `rendered` to a folder of its own",
                     self.rendered.value.display(),
