@@ -197,19 +197,20 @@ fn word(meaning: Meaning) -> &'static str {
 /// Longer texts are not typing errors, and comparing them would take long.
 const LONGEST: usize = 64;
 
-/// The number of characters that make the beginning of a name.
-const SHORTEST_START: usize = 3;
+/// The number of characters that make the beginning or the end of a name.
+const SHORTEST_PART: usize = 3;
 
-/// Returns the candidate that `name` looks like: spelled alike but for case, a few mistakes away,
-/// or cut short.
+/// Returns the candidate that `name` looks like: spelled alike but for case and underscores, a few mistakes away, or cut
+/// short. Of those that only end alike, as `ada` and `tenant-ada`, there may be one.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name: Vec<char> = name.to_lowercase().chars().collect();
+    let name = letters(name);
     if LONGEST < name.len() {
         return None;
     }
     let slips = (name.len() / 3).clamp(1, 3);
+    let mut with_end = Vec::new();
     let near = candidates.into_iter().filter_map(|candidate| {
-        let letters: Vec<char> = candidate.to_lowercase().chars().collect();
+        let letters = letters(candidate);
         if are_opposite(&name, &letters) {
             return None;
         }
@@ -218,10 +219,25 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         {
             return Some((distance, candidate));
         }
-        let is_start = SHORTEST_START <= name.len() && letters.starts_with(&name);
+        let is_part = SHORTEST_PART <= name.len();
+        if is_part && has_last_words(&letters, &name) {
+            with_end.push(candidate);
+        }
+        let is_start = is_part && letters.starts_with(&name);
         is_start.then(|| (letters.len() - name.len(), candidate))
     });
-    near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
+    let near = near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate);
+    near.or_else(|| if let [only] = with_end[..] { Some(only) } else { None })
+}
+
+/// Returns the letters of a name by which it is compared.
+fn letters(name: &str) -> Vec<char> {
+    name.chars().flat_map(char::to_lowercase).map(|it| if it == '_' { '-' } else { it }).collect()
+}
+
+fn has_last_words(letters: &[char], words: &[char]) -> bool {
+    let before = letters.strip_suffix(words).and_then(<[char]>::last);
+    before.is_some_and(|it| !it.is_alphanumeric())
 }
 
 /// Returns whether two names differ only by a `not`.
@@ -291,6 +307,10 @@ mod tests {
         assert_eq!(nearest("wiregaurdCIDR", fields), Some("wireguardCIDR"));
         assert_eq!(nearest("nmae", fields), Some("name"));
         assert_eq!(nearest("wireguard", fields), Some("wireguardCIDR"));
+        let names = ["tenant-ada", "tenant-bell", "external.laptop", "dns-endpoint", "no-endpoint"];
+        assert_eq!(nearest("no_endpoint", names), Some("no-endpoint"));
+        assert_eq!(nearest("ada", names), Some("tenant-ada"));
+        assert_eq!(nearest("laptop", names), Some("external.laptop"));
     }
 
     #[test]
@@ -317,5 +337,7 @@ mod tests {
         assert_eq!(nearest("acceptedNetworks", ["allowedNetworks"]), None);
         assert_eq!(nearest("", ["a"]), None);
         assert_eq!(nearest("x", ["a"]), None);
+        assert_eq!(nearest("endpoint", ["dns-endpoint", "no-endpoint"]), None);
+        assert_eq!(nearest("point", ["dns-endpoint"]), None);
     }
 }

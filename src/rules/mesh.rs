@@ -120,17 +120,31 @@ pub fn missing_snapshot(
     Finding { named: old.map(Into::into), ..finding }
 }
 
-/// Returns several clusters without a snapshot as one finding; `folder` is where they were looked for.
-pub fn missing_snapshots(missing: &[&MissingSnapshot], folder: &str) -> Finding {
+/// Returns several clusters without a snapshot as one finding; `folder` is where they were looked for, if it is there.
+pub fn missing_snapshots(
+    missing: &[&MissingSnapshot],
+    folder: &str,
+    is_folder_there: bool,
+) -> Finding {
     let names: Vec<&str> = missing.iter().map(|it| it.cluster.as_str()).collect();
     let clusters = count(missing.len(), "cluster");
     let quoted = listed(names.iter().map(|it| Quoted(it)));
-    let message = format!("{clusters} have no snapshot in {}: {quoted}", Quoted(folder));
+    let folder = Quoted(folder);
+    let (message, other_folder) = if is_folder_there {
+        (format!("{clusters} have no snapshot in {folder}: {quoted}"), "")
+    } else {
+        let message =
+            format!("the snapshot folder {folder} does not exist, so {clusters} have no snapshot");
+        (
+            message,
+            "if the snapshots are in another folder, name it with `--snapshots` or in the config; otherwise ",
+        )
+    };
     let in_command = if missing.len() <= IN_COMMAND { names } else { Vec::new() };
     let command = [&["clustermesh snapshot"], &*in_command].concat().join(" ");
     let places = missing.iter().take(NAMED).map(|it| (it.place.clone(), "named here"));
     Finding::new(&MISSING_SNAPSHOT, message).at_each(places).help(format!(
-        "run `{command}`, or give each cluster as `--from CLUSTER=FILE`, with the output of \
+        "{other_folder}run `{command}`, or give each cluster as `--from CLUSTER=FILE`, with the output of \
          `kubectl get nodes -o json`"
     ))
 }

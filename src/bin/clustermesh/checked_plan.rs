@@ -244,8 +244,9 @@ pub(crate) fn missing_snapshots(inputs: &Inputs, missing: &[MissingSnapshot]) ->
             strays.unnamed.is_empty() && !is_misnamed && !is_committed(it)
         });
     let together = (1 < plain.len()).then(|| {
-        let folder = input_file::name(folder);
-        rules::mesh::missing_snapshots(&plain, &folder)
+        let roots = inputs.settings.roots_of(&inputs.settings.snapshots);
+        let is_there = disk::is_there(&roots, folder).unwrap_or(true);
+        rules::mesh::missing_snapshots(&plain, &input_file::name(folder), is_there)
     });
     if together.is_none() {
         apart.extend(plain);

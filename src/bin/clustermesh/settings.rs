@@ -190,13 +190,19 @@ impl Settings {
 
     /// Returns the files with meshes, in order. Every folder has one, and there is one at all.
     pub(crate) fn mesh_files(&self) -> anyhow::Result<Vec<InputFile>> {
-        let rendered = &self.rendered;
-        let is_rendered = || disk::is_folder(&self.roots_of(rendered), &rendered.value);
+        let no_mesh = || {
+            if disk::is_there(&self.config.roots, &self.config.join("mesh.yml"))? {
+                return Ok(NoMesh::OtherEnding);
+            }
+            let rendered = &self.rendered;
+            let is_rendered = disk::is_folder(&self.roots_of(rendered), &rendered.value)?;
+            Ok(if is_rendered { NoMesh::Rendered } else { NoMesh::New })
+        };
         config_file::mesh_files(
             &self.mesh_paths()?,
             &self.config.roots,
             &self.surroundings,
-            is_rendered,
+            no_mesh,
         )
     }
 

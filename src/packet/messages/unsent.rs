@@ -54,7 +54,7 @@ fn undeclared(
             "{address} is in no declared range: other clusters can dial {node} there, and such packets \
              use no tunnel"
         );
-        let help = format!("trace to `{node}`");
+        let help = format!("write `{node}` instead of the address");
         return Finding::new(rule, message).help(help);
     }
     if !is_routed(address) {
@@ -70,7 +70,7 @@ fn undeclared(
             "{address} is in no range that {name} declares, but in one of {}",
             owner.cluster
         );
-        return Finding::new(rule, message).help(format!("trace to `{address}`"));
+        return Finding::new(rule, message).help(format!("write `{}/{address}`", owner.cluster));
     }
     let of_others = || {
         let mut others = fabric.sites.numbered().filter(|it| Some(it.0) != other);

@@ -438,7 +438,7 @@ fn guards_of_no_cluster_are_reported() {
     insta::assert_snapshot!(validated(), @"
     warning[unnamed-cluster]: no mesh contains a cluster `wets`
     --> guards/wets.yaml
-    help: did you mean `west`?
+    help: rename it to `west.yaml` if `west` is meant
     ");
     fs::rename(folder.path("guards/wets.yaml"), folder.path("guards/west.yml")).unwrap();
     insta::assert_snapshot!(validated(), @"
@@ -455,6 +455,7 @@ fn guards_of_no_cluster_are_reported() {
     insta::assert_snapshot!(validated(), @"
     warning[unnamed-cluster]: no mesh contains a cluster `tenant-10` (and 39 more files)
     --> guards/tenant-10.yaml
+    help: rename it to `CLUSTER.yaml`, or delete it if that cluster is gone
     ");
     // Which clusters there are is unknown.
     let mesh = folder.read("mesh.yaml");

@@ -90,7 +90,7 @@ fn a_wrong_policy_stops_the_render() {
     accept(&folder, "norths", "acceptedClusters: []");
     let run = folder.run(&["validate"]);
     assert_contains(&run.stdout, "warning[unnamed-cluster]: no mesh contains a cluster `norths`");
-    assert_contains(&run.stdout, "did you mean `north`?");
+    assert_contains(&run.stdout, "rename it to `north.yaml` if `north` is meant");
     // Of many names, the first is reported, with the number of the others.
     let unknown: Vec<String> = (10..50).map(|it| format!("tenant-{it}")).collect();
     for name in &unknown {

@@ -378,7 +378,7 @@ fn an_address_that_nobody_declares_is_an_answer() {
     // It is dialled, but no tunnel leads to it.
     insta::assert_snapshot!(answer(&["east", "198.18.113.31"]), @"
     error[undeclared-address]: 198.18.113.31 is in no declared range: other clusters can dial west/n1 there, and such packets use no tunnel
-    help: trace to `west/n1`
+    help: write `west/n1` instead of the address
     ");
     // A range of which no node has a part.
     insta::assert_snapshot!(answer(&["east", "10.3.200.1"]), @"

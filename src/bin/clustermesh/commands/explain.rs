@@ -76,7 +76,7 @@ pub(crate) fn run(args: &ExplainArgs, files: &FileOptions, printer: &mut Printer
                 Some(pages) if io::stdout().is_terminal() => terminal_markdown::page(&pages),
                 Some(pages) => pages,
                 None => {
-                    refuse_cluster(name, files)?;
+                    refuse_named(name, files)?;
                     search(name)?
                 }
             }
@@ -141,17 +141,21 @@ fn explain_node(
     Ok(Outcome::findings_if(!explained.is_routed()))
 }
 
-/// Fails if a text that no rule is called names a cluster: its nodes are meant.
-fn refuse_cluster(name: &str, files: &FileOptions) -> anyhow::Result<()> {
-    if name.parse::<ClusterName>().is_err() {
-        return Ok(());
-    }
+/// Fails if a text that no rule is called names a cluster, whose nodes are meant, or a node.
+fn refuse_named(name: &str, files: &FileOptions) -> anyhow::Result<()> {
     let Ok(inputs) = inputs::gather(files) else {
         return Ok(());
     };
     let clusters = cluster_peers::clusters(&inputs);
-    match clusters.iter().find(|it| it.as_str() == name) {
-        Some(cluster) => Err(unnamed_node(name, cluster, &inputs)),
+    if let Some(cluster) = clusters.iter().find(|it| it.as_str() == name) {
+        return Err(unnamed_node(name, cluster, &inputs));
+    }
+    let mut snapshots = inputs.snapshots.iter();
+    match snapshots.find(|it| it.1.snapshot.nodes.iter().any(|node| node.name == name)) {
+        Some((cluster, _)) => {
+            let whole = format!("{cluster}/{name}");
+            Err(anyhow!("{} is a node; write {}", Quoted(name), Quoted(&whole)))
+        }
         None => Ok(()),
     }
 }

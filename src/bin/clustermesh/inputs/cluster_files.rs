@@ -91,7 +91,12 @@ impl ClusterFiles {
         });
         files.unnamed = diagnostic::few(unnamed, "file", |(stem, path)| {
             let nearest = nearest(&stem, named.iter().map(String::as_str));
-            rules::snapshots::unnamed(&stem, nearest, place(&path))
+            rules::snapshots::unnamed(&stem, None, place(&path)).help(match nearest {
+                Some(meant) => format!("rename it to `{meant}.yaml` if `{meant}` is meant"),
+                None => {
+                    "rename it to `CLUSTER.yaml`, or delete it if that cluster is gone".to_owned()
+                }
+            })
         });
         Ok(files)
     }

@@ -161,21 +161,30 @@ fn folder_of<'a>(roots: &Roots, path: &'a Setting<Option<PathBuf>>) -> Option<&'
 /// There is no mesh, and no folder above has one.
 #[derive(Debug, Error)]
 #[error("no mesh found: this folder has no `mesh.yaml` and no `meshes/`")]
-pub(crate) struct NoMesh {
-    /// Whether Peers were rendered from one.
-    pub(super) is_rendered: bool,
+pub(crate) enum NoMesh {
+    /// A file has the name with another ending.
+    OtherEnding,
+    /// Peers were rendered from one.
+    Rendered,
+    /// There was none, as far as can be seen.
+    New,
 }
 
 impl NoMesh {
     /// Returns the remedy, and the text that it names.
     pub(crate) fn help(&self) -> (&'static str, Option<&'static str>) {
-        if self.is_rendered {
-            let help = "there are rendered Peers: run `git restore mesh.yaml` if the mesh was deleted, or use --mesh or -C to \
-                name a mesh elsewhere";
-            return (help, None);
+        match self {
+            Self::OtherEnding => ("rename `mesh.yml` to `mesh.yaml`", None),
+            Self::Rendered => (
+                "there are rendered Peers: run `git restore mesh.yaml` if the mesh was deleted, or use --mesh or -C to name \
+                 a mesh elsewhere",
+                None,
+            ),
+            Self::New => (
+                "run `clustermesh init`, use --mesh or -C to name a mesh elsewhere, or write this to `mesh.yaml`:",
+                Some(Self::MESH),
+            ),
         }
-        let help = "run `clustermesh init`, use --mesh or -C to name a mesh elsewhere, or write this to `mesh.yaml`:";
-        (help, Some(Self::MESH))
     }
 
     /// The shortest mesh that can be rendered.
@@ -210,7 +219,7 @@ pub(super) fn mesh_files(
     paths: &[InputFile],
     roots: &Roots,
     surroundings: &WorkingRepository,
-    is_rendered: impl Fn() -> anyhow::Result<bool>,
+    no_mesh: impl Fn() -> anyhow::Result<NoMesh>,
 ) -> anyhow::Result<Vec<InputFile>> {
     let mut files = Vec::new();
     for path in paths {
@@ -227,8 +236,7 @@ pub(super) fn mesh_files(
                 folder.display()
             );
         }
-        let is_rendered = is_rendered()?;
-        return Err(NoMesh { is_rendered }.into());
+        return Err(no_mesh()?.into());
     }
     Ok(files)
 }

@@ -41,6 +41,29 @@ fn a_snapshot_that_git_has() {
 }
 
 #[test]
+fn a_snapshot_folder_with_another_name() {
+    let folder = Folder::mesh();
+    fs::rename(folder.path("snapshots"), folder.path("nodes")).unwrap();
+    let run = folder.run(&["validate", "--snapshots", "node"]);
+    assert_contains(
+        &run.stdout,
+        "the snapshot folder `node` does not exist, so 3 clusters have no snapshot",
+    );
+    assert_contains(&run.stdout, "help: if the snapshots are in another folder, name it");
+    assert_eq!(folder.run(&["validate", "--snapshots", "nodes"]).code, 0);
+}
+
+#[test]
+fn a_mesh_with_another_ending() {
+    let folder = Folder::rendered();
+    fs::rename(folder.path("mesh.yaml"), folder.path("mesh.yml")).unwrap();
+    let run = folder.run(&["validate"]);
+    assert_contains(&run.stderr, "help: rename `mesh.yml` to `mesh.yaml`");
+    fs::rename(folder.path("mesh.yml"), folder.path("mesh.yaml")).unwrap();
+    assert_eq!(folder.run(&["validate"]).code, 0);
+}
+
+#[test]
 fn a_template_that_is_half_merged() {
     let folder = with_outputs();
     let path = "templates/app.yaml";

@@ -164,7 +164,7 @@ fn names_all_missing_snapshots() {
     let folder = Folder::mesh();
     std::fs::remove_dir_all(folder.path("snapshots")).unwrap();
     insta::assert_snapshot!(refusal(&folder, 1), @"
-    error[missing-snapshot]: 3 clusters have no snapshot in `snapshots`: `east`, `north`, `west`
+    error[missing-snapshot]: the snapshot folder `snapshots` does not exist, so 3 clusters have no snapshot
       --> mesh.yaml:7:13
        |
      7 |     - name: east
@@ -175,7 +175,7 @@ fn names_all_missing_snapshots() {
     ...
     13 |     - name: west
        |             ---- named here
-    help: run `clustermesh snapshot east north west`, or give each cluster as `--from CLUSTER=FILE`, with the output of `kubectl get nodes -o json`
+    help: if the snapshots are in another folder, name it with `--snapshots` or in the config; otherwise run `clustermesh snapshot east north west`, or give each cluster as `--from CLUSTER=FILE`, with the output of `kubectl get nodes -o json`
 
     1 error
     nothing was written
