@@ -4,10 +4,13 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use crate::agent::fabric::{Fabric, NodeRef, SiteId, are_few};
+use crate::agent::fabric::{Fabric, NodeRef, Site, SiteId, are_few};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::agent::peers::PeerId;
+use crate::kilo::id::NodeId;
+use crate::kilo::node::KiloNode;
 use crate::net::Cidr;
+use crate::net::prefixes::Prefixes;
 use crate::packet::trace::Trace;
 use crate::packet::{Doubt, Ending};
 use crate::wireguard::Endpoint;
@@ -65,11 +68,83 @@ pub(super) fn is_of_few(fabric: &Fabric, failing: &Trace) -> bool {
         Ending::SourceRejected { by, owner: None, peer: None } => {
             site(by).are_claimants_few(end(by.site), 1)
         }
+        // A silent leader without a successor keeps its Peer.
+        Ending::StolenBy { thief: Some(thief), .. }
+            if !site(thief).node(thief.node).kilo.is_ready() =>
+        {
+            site(thief).has_few_unready()
+        }
         Ending::StolenBy { at, claim, .. } => {
             site(at).segment(at.node).map(Tunnel::Segment) == Some(claim.tunnel)
         }
         _ => false,
     }
+}
+
+/// What the nodes of a cluster report as their own addresses and pods, to find those at which a packet fails only because one
+/// node reports them.
+pub(super) struct ReportedAddresses {
+    /// Pods, and as hosts the internal and WireGuard addresses, by the nodes that report them.
+    owners: Prefixes<NodeId>,
+    /// The only node whose internal address is outside of what the entry declares for nodes, the only one whose WireGuard
+    /// address is outside of the entry, and the only one with such pods.
+    only_strangers: [Option<NodeId>; 3],
+}
+
+impl ReportedAddresses {
+    pub(super) fn new(site: &Site) -> Self {
+        let nodes = &site.model.topology.nodes;
+        let owners = nodes.numbered().flat_map(|(node, it)| {
+            let hosts = own_addresses(&it.kilo).into_iter().flatten().map(Cidr::host);
+            let claims: BTreeSet<Cidr> = hosts.chain(it.kilo.pods()).collect();
+            claims.into_iter().map(move |it| (it, node))
+        });
+        let networks = &site.entry.networks;
+        let [all, exclusive] = [networks.all(), networks.exclusive()]
+            .map(|it| Prefixes::union(it.into_iter().map(|it| it.cidr)));
+        let is_in = |ranges: &Prefixes<()>, it| ranges.contain(Cidr::host(it));
+        let is_for_nodes = |it| is_in(&all, it) && !is_in(&exclusive, it);
+        let only = |is_stranger: &dyn Fn(&KiloNode) -> bool| {
+            let mut strangers = nodes.numbered().filter(|it| is_stranger(&it.1.kilo));
+            let only = strangers.next().filter(|_| 1 < nodes.len())?;
+            strangers.next().is_none().then_some(only.0)
+        };
+        let only_strangers = [
+            only(&|it| own_addresses(it)[0].is_some_and(|it| !is_for_nodes(it))),
+            only(&|it| own_addresses(it)[1].is_some_and(|it| !is_in(&all, it))),
+            only(&|it| it.pods().any(|it| !all.contain(it))),
+        ];
+        Self { owners: Prefixes::new(owners), only_strangers }
+    }
+
+    /// Returns whether an address of a node may be wrong: a few other nodes report it too, or only this node has such an
+    /// address outside of the entry.
+    pub(super) fn is_doubtful(&self, site: &Site, node: NodeId, address: IpAddr) -> bool {
+        let kilo = &site.node(node).kilo;
+        let [internal, wireguard] = own_addresses(kilo).map(|it| it == Some(address));
+        let nodes = site.model.topology.nodes.len();
+        let has = [internal, wireguard, kilo.pods().any(|it| it.holds(address))];
+        let mut strangers = has.iter().zip(self.only_strangers);
+        if strangers.any(|(has, only)| *has && only == Some(node)) {
+            return true;
+        }
+        if !internal && !wireguard {
+            return false;
+        }
+        let mut others = BTreeSet::new();
+        for (_, other) in self.owners.holders(address).filter(|it| *it.1 != node) {
+            others.insert(other);
+            if !are_few(others.len(), nodes) {
+                return false;
+            }
+        }
+        !others.is_empty()
+    }
+}
+
+/// Returns the internal address and the WireGuard address of a node.
+fn own_addresses(node: &KiloNode) -> [Option<IpAddr>; 2] {
+    [node.internal_address(), node.wireguard_ip().map(|it| it.address)]
 }
 
 /// Returns whether nodes of the cluster itself have a contested range, as their own pods or addresses, and only a few of

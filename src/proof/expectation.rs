@@ -6,6 +6,7 @@ use super::excused::Excused;
 use super::reach::Reach;
 use crate::agent::fabric::{AwakeClusters, Fabric, NodeRef, SiteId, Sites};
 use crate::expectations::{Expectation, Expected, Selection};
+use crate::kilo::id::NodeId;
 use crate::net::Family;
 use crate::net::prefixes::Span;
 use crate::packet::trace::Trace;
@@ -113,9 +114,9 @@ pub trait LeftOut: Sync {
     /// Returns whether checks of the nodes leave one out of the mesh.
     fn has_node(&self, at: NodeRef) -> bool;
 
-    /// Returns how many nodes of a cluster are why some of them are left out.
-    fn causing(&self, _site: SiteId) -> usize {
-        0
+    /// Returns how many nodes of a cluster are why some of them are left out, and others take no part.
+    fn causing(&self, _site: SiteId, others: &[NodeId]) -> usize {
+        others.len()
     }
 
     /// Returns the ranges that clusters do not get; none if there is no plan.

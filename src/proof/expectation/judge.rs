@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
 use by_address::ByAddress;
@@ -19,7 +20,7 @@ use crate::net::prefixes::Span;
 use crate::packet::premise::Premise;
 use crate::packet::trace::Trace;
 use crate::packet::{Goal, Packet, Session};
-use crate::proof::claimed;
+use crate::proof::claimed::{self, ReportedAddresses};
 use crate::proof::reach::{
     AddressBlock, ClassOutcome, Endings, ForwardingView, Proven, Reach, pieces,
 };
@@ -36,6 +37,8 @@ pub(in crate::proof) struct ExpectationJudge<'j, 'f, 'a> {
     left_out: &'j dyn LeftOut,
     /// The nodes that take no part, although a mesh selects them.
     absent: Sites<OnceLock<BTreeSet<NodeId>>>,
+    /// What nodes report: filled in when a packet fails that nothing else excuses.
+    reported: Sites<OnceLock<ReportedAddresses>>,
     /// By both clusters: filled in when an expectation is about them.
     fates: Sites<Sites<OnceLock<KnownFates>>>,
 }
@@ -83,6 +86,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             keeps_for_certain: sites.map(|it| keeps_for_certain(it)),
             left_out,
             absent: sites.map(|_| OnceLock::new()),
+            reported: sites.map(|_| OnceLock::new()),
             fates: sites.map(|_| sites.map(|_| OnceLock::new())),
         }
     }
@@ -135,6 +139,15 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             || lacks(from, to, packet.destination)
             || lacks(to, from, packet.source)
             || ends.any(|it| self.is_absent(it) && self.are_absent_few(it.site))
+            || self.is_doubtful(packet.from, packet.source)
+            || receiver.is_some_and(|it| self.is_doubtful(it, packet.destination))
+    }
+
+    /// Returns whether an end of a packet may be wrong, because its node alone reports it.
+    fn is_doubtful(&self, at: NodeRef, address: IpAddr) -> bool {
+        let site = self.reach.fabric.site(at.site);
+        let reported = self.reported[at.site].get_or_init(|| ReportedAddresses::new(site));
+        reported.is_doubtful(site, at.node, address)
     }
 
     /// Removes the blocks of absent nodes of a cluster, if these nodes are few.
@@ -159,8 +172,9 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
     fn are_absent_few(&self, number: SiteId) -> bool {
         let selected = self.selected(number).count();
         let is_left_out = |node: NodeId| self.left_out.has_node(NodeRef { site: number, node });
-        let others = self.absent(number).iter().filter(|it| !is_left_out(**it)).count();
-        1 < selected && are_few(others + self.left_out.causing(number), selected)
+        let absent = self.absent(number).iter().copied();
+        let others: Vec<NodeId> = absent.filter(|it| !is_left_out(*it)).collect();
+        1 < selected && are_few(self.left_out.causing(number, &others), selected)
     }
 
     fn absent(&self, number: SiteId) -> &BTreeSet<NodeId> {

@@ -134,7 +134,17 @@ impl AssumedGroup {
             "{}: endpoints such as {endpoint} ({whose}) are private addresses, and {joined}",
             self.paths
         );
-        let joining = joining(site, owner, family(endpoint.address()?));
+        let kind = family(endpoint.address()?);
+        let mut own = site.reading.nodes[at.node].internal_addresses();
+        let joining = if own.any(|it| family(it) == kind) {
+            joining(site, owner, kind)
+        } else {
+            format!(
+                "let the kubelets of `{}` report {kind} addresses (`--node-ip`), or give {whose} an endpoint that they can \
+                 dial (`kilo.squat.ai/force-endpoint`)",
+                site.cluster
+            )
+        };
         let key = fabric.node(at).kilo.key?;
         let is_called = match owner.model.peers_with(&key) {
             [back] => fabric.dials(dialled, *back, at) == Ok(Dials::Shown),

@@ -40,6 +40,15 @@ enum NodeClaim {
     Moves,
 }
 
+/// What each healthy fleet meets.
+const EXPECTATIONS: &str = "
+apiVersion: kilo-clustermesh.io/v1
+kind: Expectations
+spec:
+  - { name: pods, from: { clusters: [c1, c2] }, to: { other: true }, expect: Reach }
+  - { name: nodes, from: { clusters: [c1, c2], class: Node }, to: { other: true }, class: Node, expect: Reach }
+";
+
 fn cluster_name(cluster: usize) -> String {
     format!("c{cluster}")
 }
@@ -97,6 +106,7 @@ impl HealthyFleet {
     fn write(self, folder: &Path, claims: Option<&NodeClaims>) {
         fs::create_dir_all(folder.join("snapshots")).unwrap();
         fs::write(folder.join("mesh.yaml"), self.mesh()).unwrap();
+        fs::write(folder.join("expectations.yaml"), EXPECTATIONS).unwrap();
         for cluster in 1..=self.clusters {
             let mut nodes: Vec<Value> = (1..=self.nodes).map(|it| self.node(cluster, it)).collect();
             if let Some(claims) = claims.filter(|it| it.cluster == cluster) {
@@ -268,7 +278,10 @@ fn failed(fleet: HealthyFleet, claims: &NodeClaims) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fleet.write(folder, None);
-    assert_eq!(clustermesh(folder, &["render"]).code, 0);
+    for command in ["render", "verify"] {
+        let run = clustermesh(folder, &[command]);
+        assert_eq!(run.code, 0, "{}", run.stdout);
+    }
     fleet.write(folder, Some(claims));
     let mut runs = ["validate", "render", "verify"]
         .into_iter()

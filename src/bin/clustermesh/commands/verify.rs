@@ -8,6 +8,8 @@ use clap::ValueHint;
 use clustermesh::agent::fabric::{Fabric, NodeRef, SiteId};
 use clustermesh::expectations::Expectations;
 use clustermesh::fleet::{Fleet, Member, MissingSnapshot};
+use clustermesh::kilo::id::NodeId;
+use clustermesh::membership::causing_nodes;
 use clustermesh::proof::excused::Excused;
 use clustermesh::proof::expectation::{self, Check, LeftOut};
 use clustermesh::proof::messages;
@@ -169,9 +171,14 @@ impl<F: FnOnce() -> Excused + Send> LeftOut for LeftOutByPlan<'_, '_, F> {
         self.planned.is_some_and(|it| is_left_out(it.fleet, self.fabric, at))
     }
 
-    fn causing(&self, site: SiteId) -> usize {
-        let causing = self.members(site).map(|it| it.membership.causing(it.cluster.granularity));
-        causing.max().unwrap_or_default()
+    fn causing(&self, site: SiteId, others: &[NodeId]) -> usize {
+        let nodes = &self.fabric.site(site).model.topology.nodes;
+        let causing = self.members(site).map(|Member { membership, cluster, .. }| {
+            let excluded = membership.excluded.iter().map(|it| (&*it.node, Some(&it.reason)));
+            let others = others.iter().map(|it| (&*nodes[*it].kilo.name, None));
+            causing_nodes(cluster.granularity, excluded.chain(others))
+        });
+        causing.max().unwrap_or(others.len())
     }
 
     fn excused(&self) -> Option<&Excused> {

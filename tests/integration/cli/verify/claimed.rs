@@ -164,7 +164,13 @@ fn one_node_fails_no_expectation() {
     let pod_as_endpoint = |node_3: &mut Value| {
         node_3["addresses"][1]["address"] = json!("10.2.1.5");
     };
-    for west in [leader_without_pods(), with_third(key_of_north), with_third(pod_as_endpoint)] {
+    let all_as_pods = |node_3: &mut Value| node_3["podCIDRs"] = json!(["0.0.0.0/0"]);
+    for west in [
+        leader_without_pods(),
+        with_third(key_of_north),
+        with_third(pod_as_endpoint),
+        with_third(all_as_pods),
+    ] {
         let folder = Folder::mesh();
         folder.keep("west", &west);
         folder.write(
@@ -179,5 +185,31 @@ fn one_node_fails_no_expectation() {
         let run = folder.run(&["verify", "--output", "concise"]);
         assert_contains(&run.stdout, "error[failed-expectation]");
         assert_eq!(run.code, 1, "{}", run.stdout);
+    }
+}
+
+/// An entry that does not have them is wrong, and not each node.
+#[test]
+fn pods_of_most_nodes_outside_of_the_entry_fail_an_expectation() {
+    for (outside, code) in [(1, 0), (3, 1)] {
+        let folder = Folder::mesh();
+        let nodes = (1..=3).map(|it| {
+            let mut node = node(3, it);
+            if it <= outside {
+                node["podCIDRs"] = json!([format!("10.77.{it}.0/24")]);
+            }
+            node
+        });
+        folder.keep("west", &nodes.collect::<Vec<Value>>());
+        folder.write(
+            "expectations.yaml",
+            "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n  \
+             - { from: { cluster: east }, to: { cluster: west }, expect: Reach }\n",
+        );
+        assert_eq!(folder.run(&["render"]).code, 0);
+        let run = folder.run(&["verify", "--output", "concise"]);
+        assert_eq!(run.code, code, "{}", run.stdout);
+        let level = if code == 0 { "warning" } else { "error" };
+        assert_contains(&run.stdout, &format!("{level}[failed-expectation]"));
     }
 }

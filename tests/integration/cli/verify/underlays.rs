@@ -83,6 +83,16 @@ fn equal_numbers_are_no_common_network() {
     assert_contains(&run.stdout.replace("\n     ", " "), "assumes: east/n1 can dial 192.168.1.20");
 }
 
+/// No name joins a node that shows no address of this kind.
+#[test]
+fn a_private_endpoint_of_another_family() {
+    let folder = joined_by("192.168.1.10", "192.168.1.20");
+    folder.keep("west", &[node_at(3, 1, "192.168.1.20", "[fd00:9::20]")]);
+    assert_eq!(paths(&folder), ASSUMED);
+    let run = folder.run(&["verify"]);
+    assert_contains(&run.stdout, "let the kubelets of `east` report IPv6 addresses (`--node-ip`)");
+}
+
 /// The help of the finding ends it.
 #[test]
 fn a_named_network_proves_a_dial() {
