@@ -81,8 +81,8 @@ pub(super) fn is_of_few(fabric: &Fabric, failing: &Trace) -> bool {
     }
 }
 
-/// What the nodes of a cluster report as their own addresses and pods, to find those at which a packet fails only because one
-/// node reports them.
+/// The addresses and pods that the nodes of a cluster report as their own, to find those at which a packet fails only because
+/// one node reports them.
 pub(super) struct ReportedAddresses {
     /// Pods, and as hosts the internal and WireGuard addresses, by the nodes that report them.
     owners: Prefixes<NodeId>,

@@ -37,7 +37,7 @@ pub(in crate::proof) struct ExpectationJudge<'j, 'f, 'a> {
     left_out: &'j dyn LeftOut,
     /// The nodes that take no part, although a mesh selects them.
     absent: Sites<OnceLock<BTreeSet<NodeId>>>,
-    /// What nodes report: filled in when a packet fails that nothing else excuses.
+    /// The addresses that nodes report: filled in when a packet fails that nothing else excuses.
     reported: Sites<OnceLock<ReportedAddresses>>,
     /// By both clusters: filled in when an expectation is about them.
     fates: Sites<Sites<OnceLock<KnownFates>>>,

@@ -221,7 +221,7 @@ fn names_that_are_not_there_are_reported() {
     insta::assert_snapshot!(refused("west/"), @"error: `west/` names no node; write `west/NODE`; the snapshot of west has `n1`, `n2`");
     // The name of a cluster alone means its nodes, and a name with a mistake no page about names.
     insta::assert_snapshot!(refused("west"), @"error: `west` names no node; write `west/NODE`; the snapshot of west has `n1`, `n2`");
-    insta::assert_snapshot!(refused("n2"), @"error: `n2` is a node; write `west/n2`");
+    insta::assert_snapshot!(refused("n2"), @"error: `n2` is a node; write `east/n2` or `north/n2` or `west/n2`");
     insta::assert_snapshot!(refused("missing-endpoints"), @"error: unknown rule `missing-endpoints`; did you mean `missing-endpoint`?");
     // A text with a slash is searched for in the rules if no cluster is named like its first word.
     for folder in [&folder, &Folder::empty()] {

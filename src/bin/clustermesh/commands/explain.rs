@@ -150,14 +150,15 @@ fn refuse_named(name: &str, files: &FileOptions) -> anyhow::Result<()> {
     if let Some(cluster) = clusters.iter().find(|it| it.as_str() == name) {
         return Err(unnamed_node(name, cluster, &inputs));
     }
-    let mut snapshots = inputs.snapshots.iter();
-    match snapshots.find(|it| it.1.snapshot.nodes.iter().any(|node| node.name == name)) {
-        Some((cluster, _)) => {
-            let whole = format!("{cluster}/{name}");
-            Err(anyhow!("{} is a node; write {}", Quoted(name), Quoted(&whole)))
-        }
-        None => Ok(()),
+    let has_node = |it: &&ClusterName| {
+        inputs.snapshots[*it].snapshot.nodes.iter().any(|node| node.name == name)
+    };
+    let whole = inputs.snapshots.keys().filter(has_node).map(|it| format!("{it}/{name}"));
+    let whole: Vec<String> = whole.map(|it| Quoted(&it).to_string()).collect();
+    if whole.is_empty() {
+        return Ok(());
     }
+    Err(anyhow!("{} is a node; write {}", Quoted(name), text::joined(&whole, "or")))
 }
 
 /// Returns whether a mesh has a cluster. Of a mesh that cannot be read, that is not known.

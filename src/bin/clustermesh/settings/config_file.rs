@@ -166,7 +166,7 @@ pub(crate) enum NoMesh {
     OtherEnding,
     /// Peers were rendered from one.
     Rendered,
-    /// There was none, as far as can be seen.
+    /// Nothing shows that a mesh was there before.
     New,
 }
 
