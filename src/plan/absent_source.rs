@@ -9,9 +9,9 @@ use super::target_view::{TargetSource, TargetView};
 use super::withheld::TargetReason;
 use crate::fleet::Member;
 use crate::kilo::cluster::ClusterNode;
-use crate::membership::{EndpointProblem, ExcludedByMesh, ExcludedReason};
+use crate::membership::{EndpointProblem, ExcludedByMesh, ExcludedNode, ExcludedReason};
 use crate::net::Cidr;
-use crate::wireguard::Host;
+use crate::wireguard::{Endpoint, Host};
 
 /// The ranges that a target would get from a source that gives it nothing, without the claims of nodes.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -40,8 +40,11 @@ pub struct AbsentSource {
     /// an external peer: a person left out its endpoint, so the nodes of the target are the only cause.
     pub has_no_endpoint: bool,
     /// The endpoints of its nodes in ranges of external peers, which no node gives or claims, and the addresses and names that
-    /// nodes still have and at which the mesh lets no cluster dial them.
+    /// nodes still have and at which the mesh lets no cluster dial them. Without `persistentKeepalive`, that is the placeholder,
+    /// too.
     pub unmoved: Vec<Host>,
+    /// The host at which the mesh lets clusters dial it, if it is an external peer.
+    pub external: Option<Host>,
     /// The ranges that nodes still claim and that the mesh does not declare.
     pub undeclared: Vec<Cidr>,
 }
@@ -99,6 +102,11 @@ impl AbsentSource {
                 && source.own.roams()
                 && membership.candidates.iter().all(|it| it.endpoint.is_none()),
             unmoved: looping.map(Host::Ip).chain(undialled(member)).collect(),
+            external: member.entry.name.is_external().then(|| {
+                let mut endpoints =
+                    membership.candidates.iter().filter_map(|it| it.endpoint.as_ref());
+                endpoints.next().map_or(Endpoint::PLACEHOLDER.host, |it| it.host.clone())
+            }),
             undeclared: undeclared(member).collect(),
         })
     }
@@ -123,7 +131,11 @@ impl AbsentSource {
     pub fn lets(&self, ranges: &[Cidr], dialled: Option<&Host>) -> bool {
         let is_unmoved = dialled.is_some_and(|it| self.unmoved.contains(it))
             || ranges.iter().any(|it| self.undeclared.contains(it));
-        !self.has_no_endpoint && !is_unmoved && ranges.iter().any(|it| self.lets_range(*it))
+        let is_redirected = self.external.as_ref().is_some_and(|it| Some(it) != dialled);
+        !self.has_no_endpoint
+            && !is_unmoved
+            && !is_redirected
+            && ranges.iter().any(|it| self.lets_range(*it))
     }
 
     /// Returns whether people let the target have a range that it had.
@@ -148,9 +160,13 @@ fn looping(reason: &TargetReason) -> Option<IpAddr> {
     }
 }
 
-/// Returns the hosts of nodes without an endpoint where the mesh looks for one, or with a name that it does not allow.
+/// Returns the hosts of nodes without an endpoint where the mesh looks for one, or with a name that it does not allow, and
+/// where those that dial themselves are expected, if the mesh no longer has any.
 fn undialled(member: &Member) -> impl Iterator<Item = Host> {
-    member.membership.excluded.iter().flat_map(|it| {
+    let mut excluded = member.membership.excluded.iter();
+    let has_no_endpoint = |it: &ExcludedNode| matches!(it.reason, ExcludedReason::NoEndpoint(_));
+    let roams = member.entry.keepalive.is_none() && excluded.any(has_no_endpoint);
+    let given = member.membership.excluded.iter().flat_map(|it| {
         let node = member.cluster.node(&it.node);
         let is_undialled = |host: &Host| match &it.reason {
             ExcludedReason::NoEndpoint(_) => true,
@@ -160,7 +176,8 @@ fn undialled(member: &Member) -> impl Iterator<Item = Host> {
             _ => false,
         };
         node.into_iter().flat_map(ClusterNode::given_hosts).filter(is_undialled).collect::<Vec<_>>()
-    })
+    });
+    given.chain(roams.then_some(Endpoint::PLACEHOLDER.host))
 }
 
 /// Returns the ranges and addresses for which nodes are left out, because the mesh does not declare them for any purpose.

@@ -1,7 +1,7 @@
 //! Nodes' claims: they cost their own node something, and no run its success.
 
 use crate::cli::*;
-use crate::support::assert_contains;
+use crate::support::{assert_contains, copy, project};
 
 /// Three clusters, of which east has this many nodes. The last of them also claims this.
 fn liar(count: u8, key: &str, value: &str) -> Folder {
@@ -99,4 +99,23 @@ fn what_people_declare_wrong_still_fails() {
     );
     let (codes, text) = run(&folder);
     assert_eq!(codes, [0, 0, 0], "{text}");
+}
+
+/// Nodes without an endpoint had none before, and an external peer has no nodes: only a person can change that.
+#[test]
+fn a_person_takes_away_how_a_cluster_is_reached() {
+    for (name, line, edited) in [
+        ("multi-cloud-location", "persistentKeepalive: 25", "persistentKeepalive: 0"),
+        ("multi-cloud-location", "      persistentKeepalive: 25\n", ""),
+        ("external-peers", "endpoint: 198.18.77.1:51820", "endpoint: 10.42.0.9:51820"),
+    ] {
+        let folder = Folder::empty();
+        copy(&project().join("examples").join(name), folder.0.path());
+        assert_eq!(folder.run(&["render", "--check"]).code, 0, "{name}");
+        folder.edit("mesh.yaml", line, edited);
+        let run = folder.run(&["render"]);
+        assert_contains(&run.stderr, "error[lost-source]");
+        assert_contains(&run.stderr, "nothing was written");
+        assert_eq!(run.code, 1, "{name}");
+    }
 }
