@@ -403,7 +403,7 @@ impl Mesh {
 
     /// Returns whether its topology links two different clusters, or one is an external peer that reaches the other, and their
     /// policies accept each other.
-    fn is_linked(&self, one: &ClusterName, other: &ClusterName) -> bool {
+    pub(crate) fn is_linked(&self, one: &ClusterName, other: &ClusterName) -> bool {
         let is_wanted = match (self.external(one), self.external(other)) {
             (None, None) => self.topology.links(one, other),
             (Some(host), None) => host.clusters.contains(other),

@@ -13,7 +13,7 @@ use crate::config::{Date, Ignore};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::place::Place;
-use crate::rules;
+use crate::rules::{self, Rule};
 
 /// A limit of one version.
 pub(super) struct Limit<'c> {
@@ -100,7 +100,6 @@ impl Passing<'_> {
                 let ends = [before, after].into_iter().flatten().map(|it| Some(it.0));
                 once(None).chain(ends).all(|day| new.most_after(day) <= self.most_after(day))
             }
-            (Self::Findings(old), Self::Findings(new)) => hides(old, new),
             (Self::Peers(Some(old)), Self::Peers(Some(new))) => allowed(old, new).is_empty(),
             _ => false,
         }
@@ -132,6 +131,7 @@ pub(super) fn changes<'c>(
             known.entry((&it.kind, cluster)).or_default().push(numbered);
         }
     }
+    let hidden = HiddenFindings::by(old);
     let mut seen = BTreeSet::new();
     let mut changes = Vec::new();
     for it in new {
@@ -141,10 +141,10 @@ pub(super) fn changes<'c>(
             Some(replaced(lineage, it, cluster, all))
         });
         let counted: Vec<Vec<&(usize, &Limit)>> = counted.collect();
-        let is_weaker = if counted.is_empty() {
-            it.is_permission && it.written.is_some()
-        } else {
-            counted.iter().any(|all| !all.iter().any(|old| old.1.passes(it)))
+        let is_weaker = match it.passing {
+            Passing::Findings(ignore) => !hidden.have(ignore),
+            _ if counted.is_empty() => it.is_permission && it.written.is_some(),
+            _ => counted.iter().any(|all| !all.iter().any(|old| old.1.passes(it))),
         };
         let replaced = counted.into_iter().flatten();
         let replaced: Vec<&(usize, &Limit)> = replaced.collect();
@@ -201,16 +201,40 @@ fn replaced<'l, 'a, 'c>(
     choices.into_iter().find(|it| !it.is_empty()).unwrap_or_default()
 }
 
-/// Returns whether an old entry hides everything that a new one does, for as long.
-fn hides(old: &Ignore, new: &Ignore) -> bool {
-    let is_as_long = |old: Option<Date>, new: Option<Date>| {
-        old.is_none_or(|old| new.is_some_and(|new| new <= old))
-    };
-    let hidden = rules::find(&old.rule);
-    rules::find(&new.rule).iter().all(|it| hidden.contains(it))
-        && (old.cluster.is_none() || old.cluster == new.cluster)
-        && (old.node.is_none() || old.node == new.node)
-        && is_as_long(old.until, new.until)
+/// The findings that are hidden: of a rule, of one cluster or all, and of one node or all.
+type Hidden<'i> = (&'static Rule, Option<&'i ClusterName>, Option<&'i str>);
+
+/// The findings that a version hides, with the last day; nothing for those without an end.
+struct HiddenFindings<'i>(BTreeMap<Hidden<'i>, Option<Date>>);
+
+impl<'i> HiddenFindings<'i> {
+    fn by(limits: &[Limit<'i>]) -> Self {
+        let mut hidden = BTreeMap::new();
+        for limit in limits {
+            let Passing::Findings(it) = limit.passing else {
+                continue;
+            };
+            for rule in rules::find(&it.rule) {
+                let key = (rule, it.cluster.as_ref(), it.node.as_deref());
+                let until = hidden.entry(key).or_insert(it.until);
+                *until = until.zip(it.until).map(|(one, other)| one.max(other));
+            }
+        }
+        Self(hidden)
+    }
+
+    /// Returns whether everything that a new entry hides is among them, for as long.
+    fn have(&self, new: &Ignore) -> bool {
+        let (cluster, node) = (new.cluster.as_ref(), new.node.as_deref());
+        let is_as_long =
+            |old: &Option<Date>| old.is_none_or(|old| new.until.is_some_and(|new| new <= old));
+        rules::find(&new.rule).into_iter().all(|rule| {
+            let wider = [(cluster, node), (cluster, None), (None, node), (None, None)];
+            let mut old =
+                wider.iter().filter_map(|(cluster, node)| self.0.get(&(rule, *cluster, *node)));
+            old.any(is_as_long)
+        })
+    }
 }
 
 /// Returns what a guard allows that an older one did not.

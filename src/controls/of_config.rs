@@ -104,6 +104,5 @@ fn of_ignore(ignore: &Ignore) -> Limit<'_> {
     let subject = format!("ignored findings of {}{of}", rules.join(", "));
     let until = ignore.until.map_or("without end".to_owned(), |it| format!("until {it}"));
     let place = Some(ignore.place.clone());
-    let limit = Limit::new(subject, [until], place, Passing::Findings(ignore));
-    Limit { kind: "ignore".to_owned(), is_permission: true, ..limit }
+    Limit::new(subject, [until], place, Passing::Findings(ignore))
 }

@@ -1,18 +1,21 @@
 //! Expectations that changed: a denial is kept if the new ones deny all of its paths, under any name and in any file.
 
-use std::collections::BTreeSet;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::lineage::Lineage;
 use super::{ControlChange, Controls, WrittenValues};
 use crate::diagnostic::Quoted;
 use crate::expectations::{Exception, Expectation, Expected, SelectedClusters, Selection};
+use crate::mesh::AddressClass;
 use crate::name::ClusterName;
+use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::place::Place;
 use crate::text::first;
 
-/// The most pairs of clusters of a denial that are looked for one by one in the new denials.
-const MOST_PAIRS: usize = 10_000;
+/// The most names and ranges that are compared for all controls that changed. What is not compared counts as weaker.
+const MOST_COMPARED: usize = 16_000_000;
 
 /// The most clusters that are listed by name.
 const LISTED: usize = 8;
@@ -20,42 +23,110 @@ const LISTED: usize = 8;
 /// Both sides of paths.
 type Sides<'e> = [&'e Selection; 2];
 
+/// The meaning of a side of an expectation without its selector: clusters, ranges and class.
+type SideMeaning<'e> = (Option<Vec<&'e ClusterName>>, Vec<Cidr>, Option<AddressClass>);
+
+/// The expectations of a version, by their names and by what they mean.
+#[derive(Default)]
+struct KnownExpectations<'e> {
+    by_name: BTreeMap<&'e str, Vec<usize>>,
+    by_meaning: BTreeMap<([bool; 2], [SideMeaning<'e>; 2]), Vec<usize>>,
+}
+
+impl<'e> KnownExpectations<'e> {
+    fn new(all: &'e [Expectation]) -> Self {
+        let mut known = Self::default();
+        for (number, it) in all.iter().enumerate() {
+            known.by_meaning.entry(meaning(it)).or_default().push(number);
+            if let Some(name) = &it.name {
+                known.by_name.entry(name).or_default().push(number);
+            }
+        }
+        known
+    }
+
+    /// Returns the numbers of those that an old expectation may have become.
+    fn alike(&self, old: &'e Expectation) -> &[usize] {
+        let alike = match &old.name {
+            Some(name) => self.by_name.get(&**name),
+            None => self.by_meaning.get(&meaning(old)),
+        };
+        alike.map_or(&[], Vec::as_slice)
+    }
+}
+
+fn meaning(expectation: &Expectation) -> ([bool; 2], [SideMeaning<'_>; 2]) {
+    let is_reach = expectation.expected == Expected::Reach;
+    let sides = sides(expectation).map(|it| {
+        let clusters = it.clusters.as_ref().map(|it| it.members.keys().collect());
+        let addresses = Prefixes::union(it.addresses.iter().copied());
+        (clusters, addresses.iter().map(|it| it.0).collect(), it.class)
+    });
+    ([is_reach, expectation.survives_a_node], sides)
+}
+
+/// A count of what is still compared.
+struct Comparison {
+    left: Cell<usize>,
+}
+
+impl Comparison {
+    /// Returns whether two selections may still be compared, in all clusters or in one.
+    fn may_compare(&self, one: &Selection, other: &Selection, is_in_one: bool) -> bool {
+        let clusters = |it: &Selection| it.clusters.as_ref().map_or(0, |it| it.members.len());
+        let clusters = if is_in_one { 1 } else { 1 + clusters(one) + clusters(other) };
+        let spent = clusters + one.addresses.len() + other.addresses.len();
+        let left = self.left.get().checked_sub(spent);
+        self.left.set(left.unwrap_or_default());
+        left.is_some()
+    }
+
+    /// Returns whether a selection has everything of another one; not if too much is compared.
+    fn covers(&self, wide: &Selection, narrow: &Selection) -> bool {
+        self.may_compare(wide, narrow, false) && covers(wide, narrow)
+    }
+}
+
 /// Returns the expectations, the exceptions and the general denial that one version has otherwise than the other.
 pub(super) fn changes(old: &Controls, new: &Controls, lineage: &Lineage) -> Vec<ControlChange> {
+    let compared = Comparison { left: Cell::new(MOST_COMPARED) };
     let denials: Vec<Sides> = denials(new).map(sides).collect();
     let (had, has) = (&old.expectations.expectations, &new.expectations.expectations);
+    let known = KnownExpectations::new(has);
     let mut changes = Vec::new();
-    let mut known: BTreeSet<usize> = BTreeSet::new();
+    let mut seen: BTreeSet<usize> = BTreeSet::new();
     for it in had {
-        let same = has.iter().enumerate().find(|(place, other)| {
-            let is_free = !known.contains(place);
-            is_free && if it.name.is_some() { it.name == other.name } else { is_same(it, other) }
+        let mut alike = known.alike(it).iter().copied();
+        let same = alike.find(|number| {
+            !seen.contains(number) && (it.name.is_some() || is_same(it, &has[*number]))
         });
-        known.extend(same.map(|it| it.0));
-        let is_kept = it.expected == Expected::Reach || are_denied(sides(it), &denials, lineage);
-        if same.is_none_or(|other| !is_same(it, other.1)) {
-            changes.push(ControlChange {
-                subject: subject(it),
-                is_weaker: !is_kept || same.is_some_and(|it| prolongs(old, it.1)),
-                before: Some(written(it)),
-                after: same.map(|it| written(it.1)),
-            });
+        seen.extend(same);
+        let same = same.map(|it| &has[it]);
+        if same.is_some_and(|other| is_same(it, other)) {
+            continue;
         }
-    }
-    changes.extend(has.iter().enumerate().filter(|it| !known.contains(&it.0)).map(|(_, it)| {
-        ControlChange {
+        let is_kept =
+            it.expected == Expected::Reach || are_denied(sides(it), &denials, lineage, &compared);
+        changes.push(ControlChange {
             subject: subject(it),
-            is_weaker: prolongs(old, it),
-            before: None,
-            after: Some(written(it)),
-        }
+            is_weaker: !is_kept || same.is_some_and(|it| prolongs(old, it, &compared)),
+            before: Some(written(it)),
+            after: same.map(written),
+        });
+    }
+    let added = has.iter().enumerate().filter(|it| !seen.contains(&it.0));
+    changes.extend(added.map(|(_, it)| ControlChange {
+        subject: subject(it),
+        is_weaker: prolongs(old, it, &compared),
+        before: None,
+        after: Some(written(it)),
     }));
-    changes.extend(of_undeclared(old, new));
+    changes.extend(of_undeclared(old, new, &compared));
     changes
 }
 
 /// Compares `undeclared: Deny` and its exceptions.
-fn of_undeclared(old: &Controls, new: &Controls) -> Vec<ControlChange> {
+fn of_undeclared(old: &Controls, new: &Controls, compared: &Comparison) -> Vec<ControlChange> {
     let [before, after] = [old, new].map(|it| it.expectations.denied.as_ref());
     let value = |place: &Place| WrittenValues {
         values: vec!["Deny".to_owned()],
@@ -70,29 +141,33 @@ fn of_undeclared(old: &Controls, new: &Controls) -> Vec<ControlChange> {
             after: after.map(|it| value(&it.place)),
         });
     }
-    let exceptions = |it: Option<&'_ crate::expectations::DeniedPaths>| -> Vec<Exception> {
-        it.map(|it| it.exceptions.clone()).unwrap_or_default()
+    let [had, has] = [before, after].map(|it| it.map_or(&[][..], |it| &it.exceptions));
+    let [had_names, has_names] = [had, has].map(|it| {
+        let by_name = it.iter().rev().map(|it| (&it.name, it));
+        by_name.collect::<BTreeMap<&String, &Exception>>()
+    });
+    let allows = |old: &Exception, new: &Exception| {
+        let is_as_long = old.until.is_none_or(|old| new.until.is_some_and(|new| new <= old));
+        is_as_long && compared.covers(&old.from, &new.from) && compared.covers(&old.to, &new.to)
     };
-    let (had, has) = (exceptions(before), exceptions(after));
-    for it in &has {
-        let same = had.iter().find(|old| old.name == it.name);
-        let is_allowed = had.iter().any(|old| allows(old, it));
-        if same.is_none_or(|old| !allows(old, it) || !allows(it, old)) {
-            changes.push(ControlChange {
-                subject: format!("exception {}", Quoted(&it.name)),
-                is_weaker: before.is_some() && !is_allowed,
-                before: same.map(written_exception),
-                after: Some(written_exception(it)),
-            });
+    for it in has {
+        let same = had_names.get(&it.name).copied();
+        if same.is_some_and(|old| allows(old, it) && allows(it, old)) {
+            continue;
         }
-    }
-    changes.extend(had.iter().filter(|old| has.iter().all(|it| it.name != old.name)).map(|it| {
-        ControlChange {
+        changes.push(ControlChange {
             subject: format!("exception {}", Quoted(&it.name)),
-            is_weaker: false,
-            before: Some(written_exception(it)),
-            after: None,
-        }
+            is_weaker: before.is_some() && !had.iter().any(|old| allows(old, it)),
+            before: same.map(written_exception),
+            after: Some(written_exception(it)),
+        });
+    }
+    let gone = had.iter().filter(|it| !has_names.contains_key(&it.name));
+    changes.extend(gone.map(|it| ControlChange {
+        subject: format!("exception {}", Quoted(&it.name)),
+        is_weaker: false,
+        before: Some(written_exception(it)),
+        after: None,
     }));
     changes
 }
@@ -116,14 +191,17 @@ fn is_same(one: &Expectation, other: &Expectation) -> bool {
 }
 
 /// Returns whether some denials deny all paths of another one: one of them does, or one for each pair of its clusters.
-fn are_denied(old: Sides, denials: &[Sides], lineage: &Lineage) -> bool {
+fn are_denied(old: Sides, denials: &[Sides], lineage: &Lineage, compared: &Comparison) -> bool {
     let has = |new: &SelectedClusters, old: &ClusterName| {
         lineage.has_all(old, |it| new.members.contains_key(it))
     };
     let is_covered = |of: [Option<&ClusterName>; 2]| {
         denials.iter().any(|new| {
             let mut sides = new.iter().zip(old).zip(of);
-            sides.all(|((new, old), cluster)| has_parts(new, old, cluster, has))
+            sides.all(|((new, old), cluster)| {
+                compared.may_compare(new, old, cluster.is_some())
+                    && has_parts(new, old, cluster, has)
+            })
         })
     };
     if is_covered([None, None]) {
@@ -135,8 +213,7 @@ fn are_denied(old: Sides, denials: &[Sides], lineage: &Lineage) -> bool {
     };
     let (from, to) = (from.members.keys(), to.members.keys());
     let pairs = from.flat_map(|one| to.clone().map(move |other| [one, other]));
-    let mut pairs = pairs.filter(|[one, other]| one != other);
-    pairs.clone().count() <= MOST_PAIRS && pairs.all(|pair| is_covered(pair.map(Some)))
+    pairs.filter(|[one, other]| one != other).all(|pair| is_covered(pair.map(Some)))
 }
 
 /// Returns whether a selection has everything of another one.
@@ -167,20 +244,20 @@ fn has_parts(
         && (wide.class.is_none() || wide.class == narrow.class)
 }
 
-/// Returns whether an exception allows everything that another one does, for as long.
-fn allows(old: &Exception, new: &Exception) -> bool {
-    let is_as_long = old.until.is_none_or(|old| new.until.is_some_and(|new| new <= old));
-    is_as_long && covers(&old.from, &new.from) && covers(&old.to, &new.to)
-}
-
 /// Returns whether an expectation allows for good what the old version allowed until a day: with `undeclared: Deny`, paths
 /// that must work are allowed.
-fn prolongs(old: &Controls, new: &Expectation) -> bool {
+fn prolongs(old: &Controls, new: &Expectation, compared: &Comparison) -> bool {
     let reached = |it: &&Expectation| it.expected == Expected::Reach;
-    let has_all = |it: &Expectation| covers(&it.from, &new.from) && covers(&it.to, &new.to);
+    let has_all =
+        |it: &Expectation| compared.covers(&it.from, &new.from) && compared.covers(&it.to, &new.to);
     let mut ending = old.expectations.denied.iter().flat_map(|it| &it.exceptions);
+    let may_meet = |one: &Selection, other: &Selection| {
+        !compared.may_compare(one, other, false) || meet(one, other)
+    };
     new.expected == Expected::Reach
-        && ending.any(|it| it.until.is_some() && meet(&it.from, &new.from) && meet(&it.to, &new.to))
+        && ending.any(|it| {
+            it.until.is_some() && may_meet(&it.from, &new.from) && may_meet(&it.to, &new.to)
+        })
         && !old.expectations.expectations.iter().filter(reached).any(has_all)
 }
 

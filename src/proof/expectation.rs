@@ -14,7 +14,7 @@ use crate::packet::{Doubt, Ending};
 use meant::{Chosen, Stock, TakenAddresses};
 
 pub(super) use judge::{ExpectationJudge, keeps_for_certain, traces};
-pub(super) use meant::Meant;
+pub(super) use meant::{Meant, OldBlock};
 
 mod group;
 mod judge;

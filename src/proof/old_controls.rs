@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use super::expectation::{ExpectationJudge, LeftOut, PAIRS_OF_STEP};
 use super::reach::{AddressBlock, Reach, address_blocks};
 use super::verify::{Asked, ClassPair, Declared};
-use crate::agent::fabric::{AwakeClusters, Fabric, SitePair, Sites};
+use crate::agent::fabric::{AwakeClusters, Fabric, SiteId, SitePair, Sites};
 use crate::mesh::Mesh;
 use crate::name::ClusterName;
 use asked_paths::{ClassPaths, PathQuestion, Question};
@@ -189,10 +189,29 @@ impl<'c> ControlJudge<'_, 'c> {
         let is_asked = |pair: SitePair| about.iter().any(|it| it[0][pair.from] && it[1][pair.to]);
         let judge = ExpectationJudge::new(reach, version.left_out);
         let asked = PathQuestion { question: self.question, judge: &judge }.all(is_asked);
+        if self.most < walked(&asked, &about) {
+            return Err(TooManySteps);
+        }
         let asked_meshes = Asked { meshes: version.meshes, lists_undeclared: false, allowed: None };
         let declared = Declared::new(fabric, asked_meshes);
         Ok(then(&VersionPaths { fabric, counted, declared, asked }))
     }
+}
+
+/// Returns how many blocks are looked at, if each control looks at all paths between the clusters that it is about.
+fn walked(asked: &Sites<Sites<Vec<ClassPaths>>>, about: &[[Sites<bool>; 2]]) -> u64 {
+    let blocks = asked.numbered().flat_map(|(from, all)| {
+        all.numbered().map(move |(to, paths)| {
+            let blocks = paths.iter().map(|it| it.senders.len() + it.receivers.len());
+            (from, to, blocks.sum::<usize>() as u64)
+        })
+    });
+    let blocks: Vec<(SiteId, SiteId, u64)> = blocks.filter(|it| 0 < it.2).collect();
+    let of_control = about.iter().map(|[sending, receiving]| {
+        let own = blocks.iter().filter(|(from, to, _)| sending[*from] && receiving[*to]);
+        own.map(|it| it.2).sum::<u64>()
+    });
+    of_control.sum()
 }
 
 /// Returns which clusters may have addresses on a side.

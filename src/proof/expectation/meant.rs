@@ -1,5 +1,7 @@
 //! The meaning of expectations: addresses of clusters.
 
+use std::collections::BTreeSet;
+
 use super::ExpectationSide;
 use crate::agent::fabric::Site;
 use crate::expectations::{Expectation, Selection};
@@ -34,6 +36,15 @@ pub(super) struct Pick {
     pub(super) is_whole: bool,
     /// Whether its node takes no part in the mesh, or some cluster does not get it because of claims of nodes.
     pub(super) is_absent: bool,
+}
+
+/// A block as an older version had it.
+#[derive(Clone, Copy, Default)]
+pub(in crate::proof) struct OldBlock<'o, 'n> {
+    /// The classes of its addresses, other than the one that they have now.
+    pub(in crate::proof) classes: Option<&'o BTreeSet<AddressClass>>,
+    /// Its nodes, if these had other labels.
+    pub(in crate::proof) nodes: &'o [&'n Node],
 }
 
 /// The meaning of one side of an expectation.
@@ -109,17 +120,25 @@ impl<'m> Meant<'m> {
             && self.is_selected(site, block.owner.node())
     }
 
-    /// Returns the meant addresses of a block, also of a cluster that is not selected by its name, and of a node that is
+    /// Returns the meant addresses of a block, also of a cluster that is not selected by its name, and of a block that is
     /// selected only as it was.
     pub(in crate::proof) fn parts(
         &self,
         site: &Site,
         block: &AddressBlock,
-        old: Option<&Node>,
+        old: OldBlock,
     ) -> Vec<AddressBlock> {
-        let selector = self.selection.nodes.as_ref();
-        let was_selected = || selector.zip(old).is_some_and(|(it, node)| it.matches(&node.labels));
-        if !self.is_class(block) || !self.is_selected(site, block.owner.node()) && !was_selected() {
+        let was_class = || {
+            let wanted = self.selection.class.filter(|_| self.may_send(block));
+            wanted.zip(old.classes).is_some_and(|(it, classes)| classes.contains(&it))
+        };
+        let was_selected = || {
+            let selector = self.selection.nodes.as_ref();
+            selector.is_some_and(|it| old.nodes.iter().any(|node| it.matches(&node.labels)))
+        };
+        if !self.is_class(block) && !was_class()
+            || !self.is_selected(site, block.owner.node()) && !was_selected()
+        {
             return Vec::new();
         }
         if self.spans.is_empty() {
@@ -139,8 +158,13 @@ impl<'m> Meant<'m> {
             Some(wanted) => class == Some(wanted),
             None => class.is_some(),
         };
-        is_class
-            && (!self.is_sender || matches!(class, Some(AddressClass::Pod | AddressClass::Node)))
+        is_class && self.may_send(block)
+    }
+
+    /// Returns whether the addresses of a block can be on this side: only pods and nodes send.
+    fn may_send(&self, block: &AddressBlock) -> bool {
+        let sends = matches!(block.owner.class(), Some(AddressClass::Pod | AddressClass::Node));
+        !self.is_sender || sends
     }
 
     fn is_selected(&self, site: &Site, node: Option<NodeId>) -> bool {

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::agent::fabric::{Fabric, Site};
 use crate::kilo::id::NodeId;
-use crate::mesh::{Entry, Mesh};
+use crate::mesh::{AddressClass, Entry, Mesh, Networks};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
+use crate::proof::expectation::OldBlock;
 use crate::proof::reach::{AddressBlock, address_blocks};
 use crate::snapshot::Node;
 
@@ -19,6 +20,8 @@ pub struct OldClusters<'c> {
     new: BTreeSet<&'c ClusterName>,
     keys: BTreeMap<[u8; 32], BTreeSet<&'c ClusterName>>,
     ranges: Prefixes<&'c ClusterName>,
+    /// The classes for which the old meshes declare ranges.
+    classes: Prefixes<AddressClass>,
 }
 
 impl<'c> OldClusters<'c> {
@@ -40,7 +43,14 @@ impl<'c> OldClusters<'c> {
         // A cluster in several meshes declares the same ranges in each.
         let given = |it: &'c Entry| it.given().into_iter().map(move |range| (range.cidr, &it.name));
         let ranges: BTreeSet<(Cidr, &ClusterName)> = entries().flat_map(given).collect();
-        Self { new: new.collect(), names, keys, ranges: ranges.into_iter().collect() }
+        let classes: BTreeSet<(Cidr, AddressClass)> = entries().flat_map(classes).collect();
+        Self {
+            new: new.collect(),
+            names,
+            keys,
+            ranges: ranges.into_iter().collect(),
+            classes: classes.into_iter().collect(),
+        }
     }
 
     /// Returns as which old clusters each cluster of a version counts, by its name, the keys of its nodes and the ranges that
@@ -93,7 +103,8 @@ impl<'c> OldClusters<'c> {
     }
 
     /// Returns the old clusters as which some addresses of a cluster count: that of its name, those that had the key of the
-    /// node, and those that declared any of the addresses. A new cluster counts as itself, also a stranger in these ranges.
+    /// node, and those that declared any of the addresses, or pods or the WireGuard address of the same node. A new cluster
+    /// counts as itself, also a stranger in these ranges.
     fn of(
         &self,
         site: &Site,
@@ -101,11 +112,19 @@ impl<'c> OldClusters<'c> {
         has_known_key: bool,
     ) -> BTreeSet<&'c ClusterName> {
         let node = block.owner.node();
-        let key = node.and_then(|it| site.node(it).kilo.key);
+        let node = node.map(|it| &site.node(it).kilo);
+        let key = node.and_then(|it| it.key);
         let by_key = key.and_then(|it| self.keys.get(&it)).into_iter().flatten();
+        // Those that a node claims outside of its entry are nothing of this cluster.
+        let is_own = |it: &Cidr| site.entry.networks.all().iter().any(|own| own.cidr.contains(*it));
+        let of_node = node.into_iter().flat_map(|it| {
+            let wireguard = it.wireguard_ip().map(|it| Cidr::host(it.address));
+            it.pods().chain(wireguard).filter(is_own).collect::<Vec<_>>()
+        });
+        let by_node = of_node.flat_map(|it| self.by_range(Span::new(it)).collect::<Vec<_>>());
         let by_name = self.names.get(site.cluster);
         let counting = by_name.into_iter().chain(by_key).copied();
-        let counting = counting.chain(self.by_range(block.span));
+        let counting = counting.chain(self.by_range(block.span)).chain(by_node);
         let mut counting: BTreeSet<&ClusterName> = counting.collect();
         if counting.is_empty() || !has_known_key && self.is_beside(site.cluster, &counting) {
             counting.extend(self.new.get(site.cluster));
@@ -116,36 +135,74 @@ impl<'c> OldClusters<'c> {
     /// Returns the old clusters as which the addresses of a cluster count.
     pub(super) fn blocks(&self, site: &Site, nodes: &OldNodes<'c>) -> CountedAddresses<'c> {
         let has_known_key = self.by_keys(site).next().is_some();
-        let blocks = address_blocks(site).into_iter();
-        let counted = blocks.map(|it| (block_key(&it), self.of(site, &it, has_known_key)));
-        CountedAddresses { clusters: counted.collect(), relabelled: nodes.of_relabelled(site) }
+        let blocks = address_blocks(site);
+        let counted = blocks.iter().map(|it| (block_key(it), self.of(site, it, has_known_key)));
+        let reclassified = blocks.iter().filter_map(|it| {
+            let slots = self.classes.meeting(it.span);
+            let classes = slots.flat_map(|it| self.classes.at(it).1).copied();
+            let others = classes.filter(|class| it.owner.class() != Some(*class));
+            let others: BTreeSet<AddressClass> = others.collect();
+            (!others.is_empty()).then(|| (block_key(it), others))
+        });
+        CountedAddresses {
+            clusters: counted.collect(),
+            reclassified: reclassified.collect(),
+            relabelled: nodes.of_relabelled(site),
+        }
     }
 }
 
-/// The nodes of the old version, by their keys.
-pub(super) struct OldNodes<'c>(BTreeMap<[u8; 32], &'c Node>);
+/// Returns the ranges that an entry declares for one class of addresses.
+fn classes(entry: &Entry) -> Vec<(Cidr, AddressClass)> {
+    let Networks::Typed { pods, wireguard, services, .. } = &entry.networks else {
+        return Vec::new();
+    };
+    let pods = pods.iter().map(|it| (it.cidr, AddressClass::Pod));
+    let services = services.iter().map(|it| (it.cidr, AddressClass::Service));
+    pods.chain(services).chain([(wireguard.cidr, AddressClass::Node)]).collect()
+}
+
+/// The nodes of the old version.
+pub(super) struct OldNodes<'c> {
+    by_key: BTreeMap<[u8; 32], &'c Node>,
+    by_name: BTreeMap<(&'c ClusterName, &'c str), &'c Node>,
+}
 
 impl<'c> OldNodes<'c> {
     pub(super) fn new(old: &'c Fabric) -> Self {
-        let nodes = old.sites.iter().flat_map(|site| {
-            let nodes = site.model.topology.nodes.numbered();
-            nodes.filter_map(|(id, it)| Some((it.kilo.key?, site.snapshot_of(id))))
-        });
-        Self(nodes.collect())
+        let (mut by_key, mut by_name) = (BTreeMap::new(), BTreeMap::new());
+        for site in &old.sites {
+            for (id, it) in site.model.topology.nodes.numbered() {
+                let node = site.snapshot_of(id);
+                by_key.extend(it.kilo.key.map(|it| (it, node)));
+                by_name.insert((site.cluster, &*node.name), node);
+            }
+        }
+        Self { by_key, by_name }
     }
 
-    fn of_relabelled(&self, site: &Site) -> BTreeMap<NodeId, &'c Node> {
+    /// Returns the old nodes with the key or the name of each node of a cluster that has other labels now.
+    fn of_relabelled(&self, site: &Site) -> BTreeMap<NodeId, Vec<&'c Node>> {
         let nodes = site.model.topology.nodes.numbered();
-        let old = nodes.filter_map(|(id, it)| Some((id, *self.0.get(&it.kilo.key?)?)));
-        old.filter(|(id, old)| site.snapshot_of(*id).labels != old.labels).collect()
+        let old = nodes.filter_map(|(id, it)| {
+            let now = site.snapshot_of(id);
+            let by_key = it.kilo.key.and_then(|it| self.by_key.get(&it));
+            let by_name = self.by_name.get(&(site.cluster, &*now.name));
+            let old = by_key.into_iter().chain(by_name).copied();
+            let old: Vec<&Node> = old.filter(|it| it.labels != now.labels).collect();
+            (!old.is_empty()).then_some((id, old))
+        });
+        old.collect()
     }
 }
 
 /// The addresses of a cluster, with the old clusters as which they count.
 pub(super) struct CountedAddresses<'c> {
     clusters: BTreeMap<BlockKey, BTreeSet<&'c ClusterName>>,
+    /// The classes for which the old meshes declare those that have another class now.
+    reclassified: BTreeMap<BlockKey, BTreeSet<AddressClass>>,
     /// The old nodes of those that have other labels now.
-    relabelled: BTreeMap<NodeId, &'c Node>,
+    relabelled: BTreeMap<NodeId, Vec<&'c Node>>,
 }
 
 type BlockKey = (Span, Option<NodeId>);
@@ -160,9 +217,13 @@ impl<'c> CountedAddresses<'c> {
         self.clusters.get(&block_key(block)).into_iter().flatten().copied()
     }
 
-    /// Returns the node of a block as it was, if it has other labels now.
-    pub(super) fn old_node(&self, block: &AddressBlock) -> Option<&'c Node> {
-        self.relabelled.get(&block.owner.node()?).copied()
+    /// Returns the block as it was: the classes that it has no longer, and its nodes if these have other labels now.
+    pub(super) fn old(&self, block: &AddressBlock) -> OldBlock<'_, 'c> {
+        let nodes = block.owner.node().and_then(|it| self.relabelled.get(&it));
+        OldBlock {
+            classes: self.reclassified.get(&block_key(block)),
+            nodes: nodes.map_or(&[], Vec::as_slice),
+        }
     }
 
     /// Returns all of the old clusters.

@@ -11,7 +11,7 @@ use crate::name::ClusterName;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::place::Place;
 use crate::policy::Policy;
-use crate::proof::expectation::{ExpectationSide, Meant};
+use crate::proof::expectation::{ExpectationSide, Meant, OldBlock};
 use crate::proof::reach::AddressBlock;
 
 /// A control of the old version that refuses paths.
@@ -60,6 +60,7 @@ pub struct AcceptedNetworks<'c> {
 /// The ranges that a cluster accepts in a mesh, from the other clusters in it.
 #[derive(Clone, Debug)]
 struct AcceptedByMesh<'c> {
+    linked: BTreeSet<&'c ClusterName>,
     others: BTreeSet<&'c ClusterName>,
     ranges: Option<Prefixes<()>>,
 }
@@ -85,9 +86,9 @@ pub(super) type SideParts<'c> = BTreeMap<SideKey<'c>, Vec<AddressBlock>>;
 
 /// The addresses that a control is about, on one side.
 pub(super) enum ControlledSide<'s, 'c> {
-    /// The addresses that an expectation selects. If paths must be closed, a node that has another label now is still
-    /// selected: only its snapshot shows its labels, and that needs no review.
-    Selected { meant: Meant<'c>, by_old_labels: bool },
+    /// The addresses that an expectation selects. If paths must be closed, what was selected still is: a node that has another
+    /// label now, since only its snapshot shows its labels, and that needs no review, and a range that has another class.
+    Selected { meant: Meant<'c>, as_before: bool },
     /// All addresses, by the allowed paths that they are in.
     Any(Vec<Meant<'c>>),
     /// All addresses of a cluster.
@@ -107,6 +108,11 @@ impl<'c> AcceptedNetworks<'c> {
         let own = meshes.iter().filter_map(|mesh| Some((mesh, mesh.entry(cluster)?)));
         let by_policy = own.clone().find_map(|it| it.1.accepted_by_policy.as_ref()).map(union);
         let by_mesh = own.map(|(mesh, entry)| AcceptedByMesh {
+            linked: mesh
+                .all_entries()
+                .map(|it| &it.name)
+                .filter(|it| mesh.is_linked(cluster, it))
+                .collect(),
             others: mesh.all_entries().map(|it| &it.name).collect(),
             ranges: entry.accepted.as_ref().map(union),
         });
@@ -119,17 +125,21 @@ impl<'c> AcceptedNetworks<'c> {
         is_any.then(|| Self { cluster, place: ranges.next(), by_policy, by_mesh })
     }
 
-    /// Returns the addresses of another cluster that it does not accept. Without a mesh with both, any of its meshes
-    /// counts.
+    /// Returns the addresses of another cluster that it does not accept: in the meshes that link both, without any in those
+    /// that have both, else in all of its meshes.
     fn refused(&self, other: &ClusterName, span: Span) -> Vec<Span> {
-        let common: Vec<&AcceptedByMesh> =
-            self.by_mesh.iter().filter(|it| it.others.contains(other)).collect();
-        let lists = if common.is_empty() { self.by_mesh.iter().collect() } else { common };
-        let refused = lists.iter().map(|it| match &it.ranges {
-            Some(ranges) => outside(ranges, span),
-            None => Vec::new(),
-        });
-        let by_mesh = refused.min_by_key(Vec::len).unwrap_or_default();
+        let of = |is_meant: &dyn Fn(&AcceptedByMesh) -> bool| {
+            let lists = self.by_mesh.iter().filter(|it| is_meant(it));
+            let refused = lists.map(|it| match &it.ranges {
+                Some(ranges) => outside(ranges, span),
+                None => Vec::new(),
+            });
+            refused.min_by_key(Vec::len)
+        };
+        let by_mesh = of(&|it| it.linked.contains(other))
+            .or_else(|| of(&|it| it.others.contains(other)))
+            .or_else(|| of(&|_| true))
+            .unwrap_or_default();
         let by_policy = self.by_policy.iter().flat_map(|it| outside(it, span));
         by_mesh.into_iter().chain(by_policy).collect()
     }
@@ -217,8 +227,8 @@ impl<'c> PathControl<'c> {
 
 impl<'c> ControlledSide<'_, 'c> {
     fn of_expectation(expectation: &'c Expectation, side: ExpectationSide) -> Self {
-        let by_old_labels = expectation.expected == Expected::Deny;
-        Self::Selected { meant: Meant::by(expectation, side), by_old_labels }
+        let as_before = expectation.expected == Expected::Deny;
+        Self::Selected { meant: Meant::by(expectation, side), as_before }
     }
 
     /// Returns whether it may have addresses that count as a cluster.
@@ -243,8 +253,8 @@ impl<'c> ControlledSide<'_, 'c> {
         let mut parts = SideParts::new();
         for block in blocks {
             let meant = match self {
-                Self::Selected { meant, by_old_labels } => {
-                    let old = counted.old_node(block).filter(|_| *by_old_labels);
+                Self::Selected { meant, as_before } => {
+                    let old = if *as_before { counted.old(block) } else { OldBlock::default() };
                     meant.parts(site, block, old)
                 }
                 _ => vec![*block],

@@ -50,6 +50,83 @@ fn a_node_that_loses_its_label_is_still_denied() {
     repository.commit();
     repository.folder.keep("west", &pool("web"));
     assert_contains(&weaker(&repository), "no longer kept: expectation `no database`");
+    // Nor does it matter that the node was installed again.
+    let mut installed = pool("web");
+    installed[1]["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode([231; 32]));
+    repository.folder.keep("west", &installed);
+    assert_contains(&weaker(&repository), "no longer kept: expectation `no database`");
+}
+
+/// Addresses have the classes for which the old entry declared them, too.
+#[test]
+fn a_range_of_another_class_is_still_denied() {
+    let spec = "  - { name: no services, from: { cluster: north }, to: { cluster: west }, class: Service, expect: Deny }\n  \
+                - { name: no pods, from: { cluster: north }, to: { cluster: west }, expect: Deny }\n";
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", "spec:\n", HUB);
+    declare(&folder, "west", "serviceCIDR: 10.153.0.0/16");
+    folder.write("expectations.yaml", format!("{HEAD}{spec}"));
+    render(&folder);
+    let repository = Repository::of(folder);
+    repository.commit();
+    let folder = &repository.folder;
+    folder.edit("mesh.yaml", HUB, "spec:\n");
+    let other = "serviceCIDR: 10.154.0.0/16\n      additionalCIDRs: [10.153.0.0/16, 10.3.0.0/16]";
+    folder.edit("mesh.yaml", "serviceCIDR: 10.153.0.0/16", other);
+    folder.edit("mesh.yaml", "podCIDRs: [10.3.0.0/16]", "podCIDRs: [10.155.0.0/16]");
+    let mut moved = node(3, 1);
+    moved["podCIDRs"] = json!(["10.155.1.0/24"]);
+    folder.keep("west", &[moved]);
+    let text = weaker(&repository);
+    assert_contains(&text, "no longer kept: expectation `no services`");
+    assert_contains(&text, "no longer kept: expectation `no pods`");
+}
+
+/// A node whose pods the old cluster declared is a node of it, under any name and with any key.
+#[test]
+fn the_nodes_of_a_split_cluster_are_still_denied() {
+    let denial = "  - { name: no nodes, from: { cluster: east }, to: { cluster: west, class: Node }, class: Node, expect: Deny }\n";
+    let repository = with_network("10.152.0.0/24", denial);
+    let folder = &repository.folder;
+    let lan = "additionalCIDRs: [192.168.3.0/24]";
+    folder.edit(
+        "mesh.yaml",
+        "    - name: west\n      additionalCIDRs: [10.152.0.0/24]\n",
+        &format!("    - name: shop\n      {lan}\n"),
+    );
+    folder.edit("mesh.yaml", "10.103.0.0/24", "10.104.0.0/24");
+    let mut stranger = node(3, 1);
+    stranger["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode([232; 32]));
+    stranger["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("10.104.0.1/24");
+    folder.keep("shop", &[stranger]);
+    let text = weaker(&repository);
+    assert_contains(&text, "no longer kept: expectation `no nodes`");
+    assert_contains(&text, "192.168.3.1");
+}
+
+/// The mesh that linked both decides, and not another one that merely has both.
+#[test]
+fn a_link_that_moves_to_a_mesh_without_limits() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "spec:\n",
+        "spec:\n  topology: { mode: Links, links: [[east, west]] }\n",
+    );
+    declare(&folder, "east", "acceptedNetworks: [10.3.1.0/24, 10.103.0.0/24]");
+    let other = MESH.replace("name: prod", "name: other");
+    let links = |links: &str| format!("spec:\n  topology: {{ mode: Links, links: [{links}] }}\n");
+    folder.write("other.yaml", other.replace("spec:\n", &links("[east, north], [north, west]")));
+    let config =
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nmeshes: [mesh.yaml, other.yaml]\n";
+    folder.write("clustermesh.yaml", config);
+    render(&folder);
+    let repository = Repository::of(folder);
+    repository.commit();
+    let folder = &repository.folder;
+    folder.write("other.yaml", other.replace("spec:\n", &links("[east, west], [north, west]")));
+    folder.edit("mesh.yaml", "[[east, west]]", "[[east, north]]");
+    assert_contains(&weaker(&repository), "no longer kept: `acceptedNetworks` of east");
 }
 
 /// A cluster in the range of an accepted one is a part of it or a stranger.
