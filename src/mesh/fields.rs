@@ -52,12 +52,13 @@ pub(super) fn endpoint_domains(
 ) -> Option<Vec<String>> {
     let place = place.key("endpointDomains");
     let before = findings.len();
-    let mut kept: Vec<String> = Vec::new();
-    for (index, text) in domains.unwrap_or_default().iter().enumerate() {
+    let (mut kept, mut seen) = (Vec::new(), BTreeSet::new());
+    let domains = domains.unwrap_or_default();
+    for (index, text) in domains.iter().enumerate() {
         let domain = text.strip_prefix('.').unwrap_or(text);
         if !is_dns_subdomain(domain) {
             findings.push(not_a_domain(text, place.index(index)));
-        } else if !kept.iter().any(|other| other == domain) {
+        } else if seen.insert(domain) {
             kept.push(domain.to_owned());
         }
     }

@@ -138,7 +138,7 @@ struct VersionPaths<'p, 'f, 'a, 'c> {
     fabric: &'p Fabric<'a>,
     /// The old clusters as which the addresses of each cluster count.
     counted: Sites<CountedAddresses<'c>>,
-    declared: Declared<'f, 'a, 'p>,
+    declared: &'p Declared<'f, 'a, 'p>,
     /// By the sender and the receiver.
     asked: Sites<Sites<Vec<ClassPaths<'p>>>>,
 }
@@ -187,14 +187,15 @@ impl<'c> ControlJudge<'_, 'c> {
             return Err(TooManySteps);
         }
         let is_asked = |pair: SitePair| about.iter().any(|it| it[0][pair.from] && it[1][pair.to]);
+        let asked_meshes = Asked { meshes: version.meshes, lists_undeclared: false, allowed: None };
+        let declared = Declared::new(fabric, asked_meshes);
         let judge = ExpectationJudge::new(reach, version.left_out);
-        let asked = PathQuestion { question: self.question, judge: &judge }.all(is_asked);
+        let question = PathQuestion { question: self.question, judge: &judge, declared: &declared };
+        let asked = question.all(is_asked);
         if self.most < walked(&asked, &about) {
             return Err(TooManySteps);
         }
-        let asked_meshes = Asked { meshes: version.meshes, lists_undeclared: false, allowed: None };
-        let declared = Declared::new(fabric, asked_meshes);
-        Ok(then(&VersionPaths { fabric, counted, declared, asked }))
+        Ok(then(&VersionPaths { fabric, counted, declared: &declared, asked }))
     }
 }
 

@@ -8,7 +8,7 @@ use super::refused_paths::PathRectangle;
 use crate::agent::fabric::{Fabric, SiteId, SitePair, Sites};
 use crate::proof::expectation::{ExpectationJudge, keeps_for_certain, masked, traces};
 use crate::proof::reach::{AddressBlock, ClassFate, ClassVerdict, Endings, Proven};
-use crate::proof::verify::ClassPair;
+use crate::proof::verify::{ClassPair, Declared};
 
 /// A question about paths.
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -34,6 +34,7 @@ pub(super) struct ClassPaths<'p> {
 pub(super) struct PathQuestion<'q, 'f, 'a> {
     pub(super) question: Question,
     pub(super) judge: &'q ExpectationJudge<'q, 'f, 'a>,
+    pub(super) declared: &'q Declared<'q, 'a, 'q>,
 }
 
 impl<'q> PathQuestion<'q, '_, '_> {
@@ -64,12 +65,23 @@ impl<'q> PathQuestion<'q, '_, '_> {
         if self.question == Question::Fails {
             return self.failing(pair, verdict).into_iter().collect();
         }
+        if self.question == Question::IsUndeclared && self.are_declared(pair, &verdict) {
+            return Vec::new();
+        }
         let followed = self.judge.reach.follow(pair, &verdict).into_iter();
         let open = followed.filter_map(|it| match self.is_open(&it) {
             Some(false) => self.masked(pair, it),
             is_open => Some(ClassPaths { is_whole: is_open.is_some(), ..ClassPaths::of(it) }),
         });
         open.collect()
+    }
+
+    /// Returns whether a mesh declares all paths.
+    fn are_declared(&self, pair: SitePair, verdict: &ClassVerdict) -> bool {
+        let all = |from, to, blocks| self.declared.promised(from, to, blocks).iter().all(|it| *it);
+        Declared::are_declared(verdict.from, verdict.to)
+            && all(pair.from, pair.to, &verdict.senders)
+            && all(pair.to, pair.from, &verdict.receivers)
     }
 
     /// Returns whether paths are open: all, none, or those of some addresses.
