@@ -141,8 +141,8 @@ const CLUSTER: &str = "/metadata/annotations/kilo-clustermesh.io~1cluster";
 pub struct Recorded {
     /// The guard.
     pub guard: Guard,
-    /// Whether its rules are those that this version prints.
-    pub is_whole: bool,
+    /// Its rules, as JSON, if they are not those that this version prints.
+    pub other_rules: Option<String>,
     /// The place of the policy among the documents.
     pub policy: usize,
 }
@@ -211,13 +211,19 @@ impl Recorded {
         };
         let printed = guard.manifests().ok()?;
         let printed = Self::objects(&printed)?;
-        let is_same = |kind: &str| {
-            let spec = |objects| find(objects, kind).and_then(|it| it.get("spec"));
-            spec(objects) == spec(&printed)
+        let rules = |objects| {
+            let kinds = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
+            kinds.map(|it| find(objects, it).and_then(|it| it.get("spec")))
         };
-        let is_whole =
-            is_same("ValidatingAdmissionPolicy") && is_same("ValidatingAdmissionPolicyBinding");
-        Some(Self { guard, is_whole, policy: place })
+        let rules = [rules(objects), rules(&printed)];
+        let others = (rules[0] != rules[1]).then(|| rules[0].into_iter().flatten());
+        let other_rules = others.map(|it| it.map(Value::to_string).collect());
+        Some(Self { guard, other_rules, policy: place })
+    }
+
+    /// Returns whether its rules are those that this version prints.
+    pub fn is_whole(&self) -> bool {
+        self.other_rules.is_none()
     }
 
     /// Returns the documents of a text, if it is YAML.

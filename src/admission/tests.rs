@@ -63,14 +63,14 @@ fn a_guard_is_read_as_it_is_printed() {
     let text = guard.manifests().unwrap();
     let read = Recorded::read(&Recorded::objects(&text).unwrap()).unwrap();
     assert_eq!(read.guard, guard);
-    assert!(read.is_whole);
+    assert!(read.is_whole());
     let edited = text.replace("0 < variables.texts.size()", "true");
     let read = Recorded::read(&Recorded::objects(&edited).unwrap()).unwrap();
-    assert_eq!((&read.guard, read.is_whole), (&guard, false));
+    assert_eq!((&read.guard, read.is_whole()), (&guard, false));
     // The policy refuses an allowed IP that two ranges contain.
     let nested = text.replace("[\"10.9.0.0/24\"]", "[\"10.9.0.0/24\", \"10.9.0.7/32\"]");
     let read = Recorded::read(&Recorded::objects(&nested).unwrap()).unwrap();
-    assert_eq!((&read.guard, read.is_whole), (&guard, false));
+    assert_eq!((&read.guard, read.is_whole()), (&guard, false));
     let (policy, _) = text.split_once("---").unwrap();
     assert_eq!(Recorded::read(&Recorded::objects(policy).unwrap()), None);
 }

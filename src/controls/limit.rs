@@ -57,8 +57,8 @@ pub(super) enum Passing<'c> {
 pub(super) struct GuardRules {
     /// The guard that they were printed for.
     pub(super) guard: Guard,
-    /// Whether they are those that this version prints for it.
-    pub(super) are_whole: bool,
+    /// The rules themselves, if they are not those that this version prints for it.
+    pub(super) others: Option<String>,
 }
 
 impl<'c> Limit<'c> {
@@ -242,7 +242,7 @@ fn allowed(before: &GuardRules, after: &GuardRules) -> Vec<String> {
     let (old, new) = (&before.guard, &after.guard);
     let mut allowed: Vec<String> =
         new.beyond(old).iter().map(|it| format!("accepts {it}")).collect();
-    if before.are_whole && !after.are_whole {
+    if after.others.is_some() && before.others != after.others {
         allowed.push("has other rules than clustermesh prints".to_owned());
     }
     let (had, has) = (&old.access, &new.access);

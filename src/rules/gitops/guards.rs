@@ -59,7 +59,7 @@ impl GuardFile {
 
     fn problem(&self, inputs: &CheckInputs) -> Option<OutdatedGuard> {
         let name = &self.cluster;
-        let Some(Recorded { guard, is_whole, .. }) = self.guard() else {
+        let Some(recorded @ Recorded { guard, .. }) = self.guard() else {
             return Some(OutdatedGuard {
                 severity: Severity::Error,
                 message: format!(
@@ -94,7 +94,7 @@ impl GuardFile {
                     Severity::Warning,
                     format!("the guard of {name} allows Peer {}, but {error}", Quoted(&peer)),
                 ),
-                None if *is_whole => return None,
+                None if recorded.is_whole() => return None,
                 None => {
                     (Severity::Warning, format!("{} is not what this version prints", self.source))
                 }

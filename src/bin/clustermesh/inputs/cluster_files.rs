@@ -12,7 +12,7 @@ use clustermesh::rules::{self, Finding};
 use clustermesh::{diagnostic, policy};
 
 use super::unread_controls::alike;
-use crate::disk::{self, Roots};
+use crate::disk::{self, EntryType, Roots};
 use crate::input_file;
 use crate::settings::Settings;
 
@@ -53,7 +53,9 @@ impl ClusterFiles {
     /// Lists the guards, if there are any.
     pub(super) fn guards(settings: &Settings, known: KnownClusters) -> anyhow::Result<Self> {
         let (folder, roots) = (settings.home.join("guards"), settings.home_roots());
-        if !disk::is_folder(&roots, &folder)? {
+        // git has the files of a submodule elsewhere.
+        let is_submodule = disk::type_of(&roots, &folder)? == Some(EntryType::Submodule);
+        if !is_submodule && !disk::is_folder(&roots, &folder)? {
             return Ok(Self::default());
         }
         Self::list(&roots, &folder, "guard", known)

@@ -7,7 +7,7 @@ use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{self, Roots};
+use crate::disk::{self, EntryType, Roots};
 
 /// The config's name, looked for from the working folder upwards.
 pub(super) const NAME: &str = "clustermesh.yaml";
@@ -115,7 +115,7 @@ impl WorkingRepository {
     /// a mesh.
     pub(super) fn home(&self) -> Option<PathBuf> {
         let here = env::current_dir().ok()?;
-        let config = self.upwards(&here).find(|(it, _)| it.join(NAME).is_file());
+        let config = self.upwards(&here).find(|(it, _)| is_file(&it.join(NAME)));
         let mesh = || self.upwards(&here).find(|(it, _)| has_mesh(it));
         let (_, folder) = config.or_else(mesh)?;
         Some(folder.to_owned())
@@ -124,13 +124,17 @@ impl WorkingRepository {
 
 /// Returns whether a folder has meshes under the names that need no config.
 pub(super) fn has_mesh(folder: &Path) -> bool {
-    let roots = Roots::anywhere();
-    [
-        disk::is_file(&roots, &folder.join("mesh.yaml")),
-        disk::is_folder(&roots, &folder.join("meshes")),
-    ]
-    .into_iter()
-    .any(|it| it.unwrap_or(false))
+    is_file(&folder.join("mesh.yaml")) || is_entry(&folder.join("meshes"), EntryType::Folder)
+}
+
+fn is_file(path: &Path) -> bool {
+    is_entry(path, EntryType::File)
+}
+
+/// Returns whether something of a type is there. A link counts as one: what is elsewhere is not for everyone to know.
+fn is_entry(path: &Path, wanted: EntryType) -> bool {
+    let found = disk::type_of(&Roots::anywhere(), path);
+    found.is_ok_and(|it| it.is_some_and(|it| it == wanted || it == EntryType::Link))
 }
 
 /// Returns the working folder, and the users whose files count there.

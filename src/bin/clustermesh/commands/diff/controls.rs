@@ -115,11 +115,14 @@ impl ReadControls {
         let foreign = foreign.map(|it| {
             mesh::unreadable(Some(&it.source), format!("it is not the guard of {}", it.cluster))
         });
-        // Snapshots are not controls.
+        // Snapshots are not controls, but their folder may have a folder with some.
         let snapshots = input_file::name(&inputs.settings.snapshots.value);
+        let is_snapshot = |it: &Path| {
+            it.parent() == Some(Path::new(&snapshots)) && it.extension() == Some("json".as_ref())
+        };
         let is_control = |it: &&Finding| {
             let mut files = it.labels.iter().map(|it| Path::new(&*it.place.source));
-            !files.any(|it| it.starts_with(&snapshots))
+            !files.any(is_snapshot)
         };
         let is_error = |it: &&Finding| it.severity == Severity::Error;
         let wrong = inputs.findings.iter().filter(is_error).filter(is_control).cloned();

@@ -81,7 +81,7 @@ impl<'i> GuardComparison<'i> {
         live: &Recorded,
         file: Option<&GuardFile>,
     ) -> Option<String> {
-        let Recorded { guard, is_whole, .. } = live;
+        let guard = &live.guard;
         if guard.cluster != state.cluster {
             return Some(format!("it is the guard of {}", guard.cluster));
         }
@@ -102,7 +102,7 @@ impl<'i> GuardComparison<'i> {
         if let Some((name, error)) = wanted.impossible_peers(&self.inputs.meshes).pop_first() {
             return Some(format!("it allows Peer {name}, but {error}"));
         }
-        let is_current = *is_whole && *guard == wanted;
+        let is_current = live.is_whole() && *guard == wanted;
         (!is_current).then(|| "it is not what `clustermesh guard` prints".to_owned())
     }
 
