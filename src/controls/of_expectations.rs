@@ -14,7 +14,7 @@ use crate::net::prefixes::{Prefixes, Span};
 use crate::place::Place;
 use crate::text::first;
 
-/// The most names and ranges that are compared for all controls that changed. What is not compared counts as weaker.
+/// The most names and ranges that are compared for all controls that changed; others count as weaker.
 const MOST_COMPARED: usize = 16_000_000;
 
 /// The most clusters that are listed by name.
@@ -92,6 +92,7 @@ pub(super) fn changes(old: &Controls, new: &Controls, lineage: &Lineage) -> Vec<
     let compared = Comparison { left: Cell::new(MOST_COMPARED) };
     let denials: Vec<Sides> = denials(new).map(sides).collect();
     let (had, has) = (&old.expectations.expectations, &new.expectations.expectations);
+    let surviving: Vec<Sides> = has.iter().filter(|it| it.survives_a_node).map(sides).collect();
     let known = KnownExpectations::new(has);
     let mut changes = Vec::new();
     let mut seen: BTreeSet<usize> = BTreeSet::new();
@@ -105,8 +106,12 @@ pub(super) fn changes(old: &Controls, new: &Controls, lineage: &Lineage) -> Vec<
         if same.is_some_and(|other| is_same(it, other)) {
             continue;
         }
-        let is_kept =
-            it.expected == Expected::Reach || are_denied(sides(it), &denials, lineage, &compared);
+        // That paths work is judged in the new version, but not that they survive.
+        let keeping = match it.expected {
+            Expected::Deny => Some(&denials),
+            Expected::Reach => it.survives_a_node.then_some(&surviving),
+        };
+        let is_kept = keeping.is_none_or(|all| are_kept(sides(it), all, lineage, &compared));
         changes.push(ControlChange {
             subject: subject(it),
             is_weaker: !is_kept || same.is_some_and(|it| prolongs(old, it, &compared)),
@@ -190,13 +195,13 @@ fn is_same(one: &Expectation, other: &Expectation) -> bool {
             .all(|(one, other)| covers(one, other) && covers(other, one))
 }
 
-/// Returns whether some denials deny all paths of another one: one of them does, or one for each pair of its clusters.
-fn are_denied(old: Sides, denials: &[Sides], lineage: &Lineage, compared: &Comparison) -> bool {
+/// Returns whether some expectations are about all paths of an old one: one of them is, or one for each pair of its clusters.
+fn are_kept(old: Sides, new: &[Sides], lineage: &Lineage, compared: &Comparison) -> bool {
     let has = |new: &SelectedClusters, old: &ClusterName| {
         lineage.has_all(old, |it| new.members.contains_key(it))
     };
     let is_covered = |of: [Option<&ClusterName>; 2]| {
-        denials.iter().any(|new| {
+        new.iter().any(|new| {
             let mut sides = new.iter().zip(old).zip(of);
             sides.all(|((new, old), cluster)| {
                 compared.may_compare(new, old, cluster.is_some())

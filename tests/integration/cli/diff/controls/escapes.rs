@@ -127,6 +127,24 @@ fn a_link_that_moves_to_a_mesh_without_limits() {
     assert_contains(&weaker(&repository), "no longer kept: `acceptedNetworks` of east");
 }
 
+/// `verify` judges survival as long as the line is there.
+#[test]
+fn paths_that_need_no_longer_survive_are_weaker() {
+    let reach = "  - { name: ha, from: { cluster: east }, to: { cluster: west }, expect: Reach, survives: { nodes: 1 } }\n";
+    let repository = with_network("10.152.0.0/24", reach);
+    let folder = &repository.folder;
+    for kept in [
+        reach.replace("name: ha, ", ""),
+        reach.replace("{ cluster: east }", "{ clusters: [east, north] }"),
+    ] {
+        folder.write("expectations.yaml", format!("{HEAD}{kept}"));
+        assert_kept(&repository);
+    }
+    let only = reach.replace(", survives: { nodes: 1 }", "");
+    folder.write("expectations.yaml", format!("{HEAD}{only}"));
+    assert_contains(&weaker(&repository), "weaker: expectation `ha`");
+}
+
 /// A cluster in the range of an accepted one is a part of it or a stranger.
 #[test]
 fn a_stranger_in_the_range_of_an_accepted_cluster_is_not_accepted() {
