@@ -36,7 +36,7 @@ pub struct NodeExplanation {
     cluster: String,
     /// The node.
     node: String,
-    /// Whether every linked cluster gets the pods of the node, in each mesh of its cluster.
+    /// Whether every linked cluster gets the pods of the node and nothing makes this uncertain, in each mesh of its cluster.
     routed: bool,
     /// The meshes of its cluster.
     meshes: Vec<GatesInMesh>,
@@ -48,12 +48,16 @@ pub struct NodeExplanation {
 struct GatesInMesh {
     /// The name of the mesh.
     mesh: String,
-    /// Whether every cluster that is linked to the cluster of the node gets its pods; false if none is linked.
+    /// Whether every cluster that is linked to the cluster of the node gets its pods, without a doubt; false if none is
+    /// linked.
     routed: bool,
     /// The gates, in the order in which they are asked.
     gates: Vec<NodeGate>,
     /// The linked clusters, those with the same result together.
     peers: Vec<NodePeers>,
+    /// The reason why packets may not reach the node although clusters have a Peer for its pods, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doubt: Option<String>,
     /// The remedy in one sentence, if a gate is not passed and there is a single remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<String>,
@@ -110,7 +114,7 @@ impl NodeExplanation {
         })
     }
 
-    /// Returns whether every linked cluster gets the pods of the node.
+    /// Returns whether every linked cluster gets the pods of the node, without a doubt.
     pub fn is_routed(&self) -> bool {
         self.routed
     }
@@ -127,12 +131,16 @@ impl GatesInMesh {
         let gates = reader.gates();
         let (peers, help) = peers::of_node(planned, member, id);
         let are_given = peers.iter().all(|it| it.result == GateResult::Passed);
+        let has_peer = peers.iter().any(|it| it.result == GateResult::Passed);
+        let doubted = has_peer.then(|| peers::doubt(planned, member, id)).flatten();
+        let (doubt, remedy) = doubted.unzip();
         Self {
             mesh: member.mesh.name.to_string(),
-            routed: are_given && !peers.is_empty(),
+            routed: are_given && has_peer && doubt.is_none(),
             gates,
             peers,
-            help,
+            doubt,
+            help: remedy.flatten().or(help),
         }
     }
 
@@ -144,18 +152,23 @@ impl GatesInMesh {
         let of = count(&mut self.peers.iter());
         let given = count(&mut self.peers.iter().filter(|it| it.result == GateResult::Passed));
         let node = format!("{cluster}/{} in mesh {}", bare(node), self.mesh);
+        let routed = match &self.doubt {
+            Some(doubt) => format!("is not routed reliably ({doubt})"),
+            None if given == of => "is routed".to_owned(),
+            None => "is partly routed".to_owned(),
+        };
         match (given, of) {
             (_, 0) => {
                 format!("{node} is not routed: no cluster exchanges Peers with {cluster}.")
             }
             (0, 1) => format!("{node} is not routed: the linked cluster does not get its pods."),
             (0, of) => format!("{node} is not routed: none of {of} linked clusters gets its pods."),
-            (1, 1) => format!("{node} is routed: the linked cluster gets its pods."),
+            (1, 1) => format!("{node} {routed}: the linked cluster gets its pods."),
             (given, of) if given == of => {
-                format!("{node} is routed: each of {of} linked clusters gets its pods.")
+                format!("{node} {routed}: each of {of} linked clusters gets its pods.")
             }
             (given, of) => {
-                format!("{node} is partly routed: {given} of {of} linked clusters get its pods.")
+                format!("{node} {routed}: {given} of {of} linked clusters get its pods.")
             }
         }
     }

@@ -46,6 +46,7 @@ use crate::diagnostic::{bare, gravest_first};
 pub use check::{CheckInputs, CheckStandard, CheckedPlan, CheckedTree, check};
 pub use command::{annotate_keepalive, annotate_nat, with_access};
 pub use excused::excused;
+pub(crate) use kilo::MIXED_GRANULARITY;
 pub use kilo::{uncertain_leaders, unrouted_pods};
 pub use levelled::LevelledFindings;
 pub use levels::{Levels, Purpose};

@@ -18,7 +18,10 @@ use crate::net::Cidr;
 use crate::place::Place;
 use crate::results::findings::json::bare_place;
 use crate::results::source_texts::SourceTexts;
-use crate::rules::{excluded, place_of_exclusion, rule_of_exclusion, withheld_range};
+use crate::rules::snapshots::STALE_NODE;
+use crate::rules::{
+    MIXED_GRANULARITY, excluded, place_of_exclusion, rule_of_exclusion, withheld_range,
+};
 use crate::text::{count, list, listed};
 
 /// A gate, and the decision about the node.
@@ -180,8 +183,18 @@ impl<'r> GateReader<'r> {
         self.at(gate, [self.place.key("labels"), self.member.entry.field("nodeSelector")])
     }
 
+    /// Returns why the gates of a running agent do not apply, if none has ever written a key on the node.
+    fn without_agent(&self) -> Option<&'static str> {
+        let has_key = self.node.node.annotations.get(annotation::KEY).is_some();
+        (!has_key).then_some("no Kilo agent has written a key on the node")
+    }
+
     fn heartbeat(&self) -> NodeGate {
+        const NAME: &str = "heartbeat";
         let kilo = &self.node.kilo;
+        if let Some(why) = self.without_agent() {
+            return NodeGate::not_needed(GateOwner::Kilo, NAME, why);
+        }
         let stale = ExcludedReason::NotReady(Unready::Stale);
         let (checked, mark) = match () {
             () if kilo.stale => (Err(&stale), Some("stale")),
@@ -192,7 +205,10 @@ impl<'r> GateReader<'r> {
             ),
             () => (Ok("the agent sends heartbeats".to_owned()), None),
         };
-        let gate = NodeGate::of_check(GateOwner::Kilo, "heartbeat", checked);
+        let mut gate = NodeGate::of_check(GateOwner::Kilo, NAME, checked);
+        if self.excluded().is_none() {
+            gate.rule = gate.rule.map(|_| STALE_NODE.name());
+        }
         self.at(gate, mark.map(|it| self.place.key(it)))
     }
 
@@ -220,7 +236,10 @@ impl<'r> GateReader<'r> {
             None => format!("not reported; the cluster is rendered with {rendered}"),
         };
         let result = GateResult::of(!dissents);
-        let gate = NodeGate::new(GateOwner::Kilo, "granularity", result, value);
+        let gate = NodeGate {
+            rule: dissents.then(|| MIXED_GRANULARITY.name()),
+            ..NodeGate::new(GateOwner::Kilo, "granularity", result, value)
+        };
         let place = reported.map(|_| self.annotated(annotation::GRANULARITY));
         self.at(gate, place)
     }
@@ -229,6 +248,9 @@ impl<'r> GateReader<'r> {
     fn leader(&self) -> NodeGate {
         const NAME: &str = "leader";
         let cluster = &self.member.cluster;
+        if let Some(why) = self.without_agent() {
+            return NodeGate::not_needed(GateOwner::Kilo, NAME, why);
+        }
         let Some(segment) = self.segment() else {
             let why = "Kilo does not count the node, so it is in no location";
             return NodeGate::not_needed(GateOwner::Kilo, NAME, why);

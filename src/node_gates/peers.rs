@@ -17,7 +17,8 @@ use crate::membership::ExcludedReason;
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::rules::verified::LackedAddress;
-use crate::rules::{Finding, node_left_out, with_access};
+use crate::rules::verified::unproved_nodes::unproved_nodes;
+use crate::rules::{self, Finding, node_left_out, with_access};
 use crate::text::{and_more, list};
 
 /// Linked clusters with the same result.
@@ -96,6 +97,32 @@ pub(super) fn of_node(
         shares.entry(share).or_default().push(target.to_string());
     }
     (shares.into_iter().map(|(share, clusters)| written(share, clusters)).collect(), help)
+}
+
+/// Returns why `verify` proves no path of a node that has a Peer, and the remedy of the finding about that.
+pub(super) fn doubt(
+    (planned, config): (PlannedFleet, &Config),
+    member: &Member,
+    id: NodeId,
+) -> Option<(String, Option<String>)> {
+    let (cluster, mesh) = (&member.entry.name, &member.mesh.name);
+    let node = &member.cluster.nodes[id].node.name;
+    let clusters = unproved_nodes(planned.fleet, Some(planned.plan));
+    let mut own = clusters
+        .iter()
+        .filter(|it| it.member.entry.name == *cluster && it.member.mesh.name == *mesh);
+    let unproved = own.next()?.nodes.iter().find(|it| it.node.name == *node)?;
+    let is_meant = |it: &Finding| {
+        it.rule == unproved.rule()
+            && it.cluster.as_deref() == Some(cluster.as_str())
+            && it.node.as_ref().is_none_or(|it| it == node)
+    };
+    let findings = rules::findings(planned.fleet, Some(planned.plan)).into_iter();
+    let meant: Vec<Finding> = findings.filter(is_meant).collect();
+    // Of several locations with an uncertain leader, no finding names this node.
+    let finding = meant.iter().find(|it| it.node.is_some() || meant.len() == 1);
+    let help = finding.and_then(|it| with_access(it.clone(), config).help);
+    Some((format!("{} [{}]", unproved.reason(), unproved.rule().name()), help))
 }
 
 /// Adds where to read on if the leader of a node is why it is left out.

@@ -65,7 +65,8 @@ fn a_node_is_routed_where_a_rendered_peer_has_its_pods() {
                     }
                 }
                 let is_routed = peers.iter().all(|it| it["result"] == "passed");
-                assert_eq!(explained["routed"], is_routed && !peers.is_empty(), "{name}");
+                let is_routed = is_routed && !peers.is_empty() && node["stale"] != true;
+                assert_eq!(explained["routed"], is_routed, "{name}");
                 assert_eq!(code == 0, explained["routed"] == true, "{name}");
             }
         }
@@ -105,9 +106,14 @@ fn a_gate_that_a_node_does_not_pass_is_named_with_its_rule() {
     type ChangedGates = (String, Change, &'static [(&'static str, &'static str)]);
     let annotation = |key: &str| format!("/annotations/kilo.squat.ai~1{key}");
     let missing = Value::Null;
-    let cases: [ChangedGates; 8] = [
+    let cases: [ChangedGates; 9] = [
         (annotation("key"), ("", json!("")), &[("key", "missing-public-key")]),
-        ("/stale".to_owned(), ("", json!(true)), &[("heartbeat", "node-not-ready")]),
+        ("/stale".to_owned(), ("", json!(true)), &[("heartbeat", "stale-node")]),
+        (
+            annotation("granularity"),
+            ("granularity: Full", json!("location")),
+            &[("granularity", "mixed-granularity")],
+        ),
         ("/addresses".to_owned(), ("", json!([])), &[("endpoint", "missing-endpoint")]),
         (
             "/podCIDRs/0".to_owned(),
@@ -152,12 +158,52 @@ fn a_gate_that_a_node_does_not_pass_is_named_with_its_rule() {
         let gates = failed.iter().filter(|(name, _)| name != "Peers");
         let gates: Vec<(&str, &str)> = gates.map(|(a, b)| (a.as_str(), b.as_str())).collect();
         assert_eq!(gates, expected, "{pointer}{field}");
+        assert_eq!((code, explained["routed"].as_bool()), (1, Some(false)));
         // With Kilo's granularity `full`, the Peer of a silent node stays, as the node may be back.
-        let is_routed = pointer == "/stale";
-        assert_eq!((code, explained["routed"].as_bool()), (i32::from(!is_routed), Some(is_routed)));
+        let has_peer = pointer == "/stale" || field == "granularity: Full";
+        assert_eq!(explained["meshes"][0]["doubt"].is_string(), has_peer, "{pointer}{field}");
         let of_peers = failed.iter().find(|(name, _)| name == "Peers").map(|it| it.1.as_str());
-        let rule = if is_routed || field == "state: Joining" { None } else { Some(expected[0].1) };
+        let rule = if has_peer || field == "state: Joining" { None } else { Some(expected[0].1) };
         assert_eq!(of_peers, rule, "{pointer}{field}");
+    }
+}
+
+/// `verify` proves no path of such a node, so `explain` reports it although each cluster has a Peer for it.
+#[test]
+fn a_peer_of_a_node_that_kilo_does_not_count_routes_nothing() {
+    let folder = Folder::mesh();
+    let mut silent = node(3, 2);
+    silent["stale"] = json!(true);
+    let mut other = node(3, 3);
+    other["annotations"]["kilo.squat.ai/granularity"] = json!("location");
+    let mut bare = node(3, 4);
+    bare["annotations"] = json!({});
+    folder.keep("west", &[node(3, 1), node(3, 5), silent, other, bare]);
+    let sentences = |node: &str| {
+        let run = folder.run(&["explain", node]);
+        assert_eq!(run.code, 1, "{}", run.stdout);
+        let is_sentence = |it: &&str| it.contains("routed") || it.starts_with("help:");
+        let lines = run.stdout.lines().filter(is_sentence).map(str::to_owned);
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(sentences("west/n2"), @"
+    west/n2 in mesh prod is not routed reliably (not ready: its Kilo agent stopped sending heartbeats [stale-node]): each of 2 linked clusters gets its pods.
+    help: check that Kilo runs on it and that its clock is right
+    ");
+    insta::assert_snapshot!(sentences("west/n3"), @"
+    west/n3 in mesh prod is not routed reliably (its agent has another granularity than most agents [mixed-granularity]): each of 2 linked clusters gets its pods.
+    help: start Kilo on `n3` with `--mesh-granularity=full`
+    ");
+    insta::assert_snapshot!(sentences("west/n4"), @"
+    west/n4 in mesh prod is not routed: none of 2 linked clusters gets its pods.
+    help: check that the Kilo agent runs there, then run `clustermesh snapshot west`
+    ");
+    let run = folder.run(&["explain", "west/n4"]);
+    for gate in ["heartbeat", "leader   "] {
+        assert_contains(
+            &run.stdout,
+            &format!("not needed  Kilo  {gate}      no Kilo agent has written a key"),
+        );
     }
 }
 
@@ -230,6 +276,8 @@ fn names_that_are_not_there_are_reported() {
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     }
     insta::assert_snapshot!(refused("and/or"), @"error: no rule contains `and/or`, and no mesh contains a cluster `and`; known clusters: `east`, `north`, `west`");
+    folder.write("mesh.yaml", format!("{MESH}      state: Leaving\n"));
+    insta::assert_snapshot!(refused("west/n1"), @"error: west leaves (`state: Leaving`), so no other cluster gets its nodes");
     // The name of an annotation is searched for in the rules.
     let run = Folder::empty().run(&["explain", "kilo.squat.ai/persistent-keepalive"]);
     assert_contains(&run.stdout, "missing-keepalive");

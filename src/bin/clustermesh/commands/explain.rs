@@ -8,6 +8,7 @@ use anyhow::anyhow;
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
 use clustermesh::fleet::Member;
+use clustermesh::mesh::State;
 use clustermesh::name::ClusterName;
 use clustermesh::node_gates::NodeExplanation;
 use clustermesh::rules::reach::TERMS;
@@ -29,7 +30,7 @@ use crate::{Outcome, checked_plan, cluster_peers};
 /// With CLUSTER/NODE, `explain` lists every gate that the node must pass before the Peers of other clusters carry its
 /// pods: those of the mesh, those of Kilo in its cluster, and the plan for each linked cluster. Each gate has its result
 /// and the value that decides, with its place. Reads only files. Exits with 1 if a linked cluster does not get the pods
-/// of the node, or if none is linked.
+/// of the node, if none is linked, or if `verify` cannot prove any path of the node.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
@@ -135,6 +136,11 @@ fn explain_node(
     let found = (found, &inputs.settings.config.content);
     let explained = NodeExplanation::new(found, &memberships, node, &inputs.files);
     let Some(explained) = explained else {
+        let mut entries = inputs.meshes.iter().filter_map(|it| it.entry(cluster));
+        if memberships.is_empty() && entries.any(|it| it.state == State::Leaving) {
+            let why = "leaves (`state: Leaving`), so no other cluster gets its nodes";
+            return Err(anyhow!("{cluster} {why}").into());
+        }
         return Err(unknown_node(cluster, node, &memberships).into());
     };
     printer.finish(&explained, format.unwrap_or_default())?;
