@@ -256,7 +256,15 @@ pub fn fault(cluster: &ClusterName, fault: &Fault, kept: Option<&str>) -> Findin
         Some(file) => format!("{file} was kept"),
         None => "it has no snapshot yet".to_owned(),
     };
-    fault.finding(cluster, format!("could not be read: {fault}; {kept}"), set_context)
+    let mut finding =
+        fault.finding(cluster, format!("could not be read: {fault}; {kept}"), set_context);
+    // Another machine may reach the cluster and dump its nodes.
+    if [&UNREACHABLE_CLUSTER, &UNKNOWN_HOST].contains(&fault.kind.rule)
+        && let Some(help) = &mut finding.help
+    {
+        *help = format!("{help}; or read a dump with `--from {cluster}=FILE`");
+    }
+    finding
 }
 
 /// Returns the finding about the operator's objects that could not be read.

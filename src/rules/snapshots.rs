@@ -15,6 +15,9 @@ use crate::place::Place;
 use crate::snapshot::listing::Stale;
 use crate::text::{first, listed};
 
+/// The age from which a dump is old, in seconds: nodes may have come since.
+const OLD_DUMP: i64 = 3_600;
+
 /// The most lost nodes that are named: a person confirms them with `--accept`.
 const CONFIRMED: usize = 20;
 
@@ -235,6 +238,22 @@ pub fn losses(cluster: &ClusterName, losses: &[Shrinkage]) -> Vec<Finding> {
         Finding::on_cluster(&LOST_NODES, cluster, message)
     });
     findings.collect()
+}
+
+/// Adds to findings about lost nodes that the dump is old, given how long ago most of its nodes were last seen.
+pub fn date_losses(findings: &mut [Finding], age: i64) {
+    let is_loss = |it: &&mut Finding| it.rule == &LOST_NODES || it.rule == &SHRUNK_SNAPSHOT;
+    for finding in findings.iter_mut().filter(is_loss).filter(|_| OLD_DUMP < age) {
+        let age = duration(age);
+        finding.message = format!(
+            "{}; the list is old: most of its nodes were last seen {age} ago",
+            finding.message
+        )
+        .into();
+        let again =
+            "if the nodes still exist, list them again and run the command with the new list";
+        finding.help.get_or_insert_with(|| again.to_owned());
+    }
 }
 
 /// Returns the remedies for the usual reasons of a loss.

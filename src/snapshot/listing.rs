@@ -62,6 +62,12 @@ impl Heartbeats {
         self.now.saturating_sub(self.times.get(node).copied().unwrap_or_default())
     }
 
+    /// Returns how long before the list most agents were last seen, in seconds: the age of a dump, if its agents were alive.
+    pub fn age(&self) -> Option<i64> {
+        let seen_at = by_most(self.times.values().copied().collect())?;
+        Some(self.now.saturating_sub(seen_at))
+    }
+
     /// Returns whether the agent of a node was seen in the last minute.
     pub fn is_fresh(&self, node: &str) -> bool {
         (-SKEW..=60).contains(&self.lateness(node))
@@ -245,11 +251,8 @@ const SKEW: i64 = 60;
 ///
 /// If most of the nodes of a live cluster have not been seen for long, our own clock shows whether
 /// the others are right. A dump may be of any age, so it cannot be compared with a clock.
-fn seen_at(mut times: Vec<i64>, stale_after: i64, now: Option<i64>) -> Option<i64> {
-    // Kilo reads an invalid value as zero, and no agent was there before.
-    times.retain(|time| 0 < *time);
-    times.sort_unstable();
-    let by_most = *times.get(times.len().checked_sub(1)? / 2)?;
+fn seen_at(times: Vec<i64>, stale_after: i64, now: Option<i64>) -> Option<i64> {
+    let by_most = by_most(times.clone())?;
     let Some(now) = now else {
         return Some(by_most);
     };
@@ -258,8 +261,16 @@ fn seen_at(mut times: Vec<i64>, stale_after: i64, now: Option<i64>) -> Option<i6
     if *alive.start() <= by_most {
         return Some(by_most);
     }
-    let newest = times.into_iter().rev().find(|time| alive.contains(time));
+    let newest = times.into_iter().filter(|time| alive.contains(time)).max();
     Some(newest.unwrap_or(by_most))
+}
+
+/// Returns the newest of some times that more than half of the nodes have reached.
+fn by_most(mut times: Vec<i64>) -> Option<i64> {
+    // Kilo reads an invalid value as zero, and no agent was there before.
+    times.retain(|time| 0 < *time);
+    times.sort_unstable();
+    times.get(times.len().checked_sub(1)? / 2).copied()
 }
 
 /// Returns every text of a node that a snapshot keeps.

@@ -79,6 +79,41 @@ fn lets_a_quarter_go() {
     ");
 }
 
+/// No snapshot has times, and a list of last week has nodes of last week.
+#[test]
+fn an_old_list_that_loses_nodes_is_dated() {
+    let folder = eight();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let seen = |nodes: &[Value], age: u64| {
+        let mut nodes = nodes.to_vec();
+        for node in &mut nodes {
+            let time = (now - age).to_string();
+            node["metadata"]["annotations"]["kilo.squat.ai/last-seen"] = json!(time);
+        }
+        nodes
+    };
+    let days = 3 * 86_400;
+    // Of a list without losses, the age does not matter.
+    let run = snapshot(&folder, &seen(&nodes(), days), &[]);
+    insta::assert_snapshot!(run.stderr, @"snapshots/east.json: 8 nodes, 8 usable, unchanged");
+    insta::assert_snapshot!(refusal(&folder, &seen(&nodes()[5..], days), &[]), @"
+    snapshots/east.json: 3 nodes, 3 usable, not written
+    error[shrunk-snapshot]: east: mesh prod would lose 5 of 8 usable nodes (the limit is 25%, where a node that is gone counts 50%); gone: n1, n2, n3, n4, n5; snapshots/east.json was kept; the list is old: most of its nodes were last seen 3 days ago
+    help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again with a new list
+    ");
+    let run = snapshot(&folder, &seen(&nodes()[2..], days), &[]);
+    insta::assert_snapshot!(run.stderr, @"
+    snapshots/east.json: 6 nodes, 6 usable, written (+0 ~0 -2 nodes)
+    notice[lost-nodes]: east: mesh prod loses 2 of 8 usable nodes; gone: n1, n2; the list is old: most of its nodes were last seen 3 days ago
+    help: if the nodes still exist, list them again and run the command with the new list
+    ");
+    let run = snapshot(&folder, &seen(&nodes()[4..], 1_800), &[]);
+    insta::assert_snapshot!(run.stderr, @"
+    snapshots/east.json: 4 nodes, 4 usable, written (+0 ~0 -2 nodes)
+    notice[lost-nodes]: east: mesh prod loses 2 of 6 usable nodes; gone: n3, n4
+    ");
+}
+
 #[test]
 fn counts_nodes_that_are_gone_by_half() {
     let folder = eight();

@@ -31,7 +31,7 @@ use crate::disk::Roots;
 use crate::files::ShownFiles;
 use crate::output::Printer;
 use crate::settings::Settings;
-use crate::{Outcome, disk, input_file, inputs};
+use crate::{Outcome, clock, disk, input_file, inputs};
 
 /// The remedy for a file that is not the snapshot of a new cluster.
 const RESTORE: &str = "restore the committed file or move it away, and run this again";
@@ -116,6 +116,8 @@ impl<'a> Keeper<'a> {
     ) -> Result<KeptSnapshot, SnapshotError> {
         let stale_after = self.limits.stale_after_seconds;
         let heartbeats = now.map(|now| listing.heartbeats(now));
+        // No snapshot has times, so an old dump can be recognized only here.
+        let age = listing.heartbeats(clock::now()).age().filter(|_| now.is_none());
         let (new, stale) = listing.snapshot(cluster.clone(), stale_after, now)?;
         let memberships = self.memberships(cluster);
         let used =
@@ -123,7 +125,9 @@ impl<'a> Keeper<'a> {
         let new = new.without_labels(self.dropped_labels, &used);
         let stale = snapshots::stale(cluster, &stale);
         let kept = self.renew(cluster, new, heartbeats.as_ref(), stale);
-        Ok(kept.unwrap_or_else(KeptSnapshot::failed))
+        let mut kept = kept.unwrap_or_else(KeptSnapshot::failed);
+        snapshots::date_losses(&mut kept.findings, age.unwrap_or_default());
+        Ok(kept)
     }
 
     /// Makes Services the service snapshot of their cluster, and writes or compares it.

@@ -231,7 +231,7 @@ fn nobody_listens() {
         .fold(said, |said, few| said.replace(&format!("(attempts: {few})"), "(attempts: 4)"));
     insta::assert_snapshot!(said, @"
     error[unreachable-cluster]: east: could not be read: cannot connect to SERVER (attempts: 4): Connection refused (os error 111); snapshots/east.json was kept
-    help: check that the cluster runs, that the network path is open, and `server` in the kubeconfig
+    help: check that the cluster runs, that the network path is open, and `server` in the kubeconfig; or read a dump with `--from east=FILE`
     ");
 }
 
@@ -266,7 +266,7 @@ fn its_name_does_not_resolve() {
     });
     insta::assert_snapshot!(site.failure(&["--timeout", "10"]), @"
     error[unknown-host]: east: could not be read: the name `api.east.invalid` does not resolve; snapshots/east.json was kept
-    help: check `server` in the kubeconfig, and that this machine can resolve it (VPN?)
+    help: check `server` in the kubeconfig, and that this machine can resolve it (VPN?); or read a dump with `--from east=FILE`
     ");
 }
 
