@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::OUTDATED_GUARD;
-use crate::admission::{Enforcement, Guard, GuardOptions, PeerForm, Recorded};
+use crate::admission::{Enforcement, Excess, Guard, GuardOptions, PeerForm, Recorded};
 use crate::diagnostic::{Finding, Quoted, Quotes, Severity};
 use crate::name::ClusterName;
 use crate::place::Place;
@@ -30,6 +30,8 @@ pub struct GuardFile {
 struct OutdatedGuard {
     severity: Severity,
     message: String,
+    /// The condition with which the remedy begins.
+    order: String,
     /// The options with which the guard is printed again, if they are known.
     options: Option<GuardOptions>,
 }
@@ -66,6 +68,7 @@ impl GuardFile {
                     "{} is not the guard of {name}, or it contains other objects too",
                     self.source
                 ),
+                order: String::new(),
                 options: None,
             });
         };
@@ -74,6 +77,7 @@ impl GuardFile {
         let mut impossible = wanted.impossible_peers(inputs.meshes);
         let refused = refused(guard, inputs);
         let excess = guard.beyond(&wanted);
+        let mut order = String::new();
         let (severity, message) = match (refused, excess.split_first()) {
             (Some(refused), _) => match guard.access.enforcement {
                 Enforcement::Deny => {
@@ -84,6 +88,7 @@ impl GuardFile {
                 }
             },
             (None, Some((first, rest))) => {
+                order = format!("after {name} has applied this commit, ");
                 let more = and_more(rest.len(), "");
                 let message =
                     format!("the guard of {name} accepts {first}{more}, which the mesh does not");
@@ -94,13 +99,16 @@ impl GuardFile {
                     Severity::Warning,
                     format!("the guard of {name} allows Peer {}, but {error}", Quoted(&peer)),
                 ),
-                None if recorded.is_whole() => return None,
+                None if recorded.is_whole() => {
+                    inputs.planned?;
+                    (Severity::Notice, unready(guard, &wanted)?)
+                }
                 None => {
                     (Severity::Warning, format!("{} is not what this version prints", self.source))
                 }
             },
         };
-        Some(OutdatedGuard { severity, message, options: wanted.options(inputs.meshes) })
+        Some(OutdatedGuard { severity, message, order, options: wanted.options(inputs.meshes) })
     }
 }
 
@@ -117,7 +125,7 @@ fn outdated(file: &GuardFile, inputs: &CheckInputs, purpose: Purpose) -> Option<
     let help = file.help(problem.options.as_ref(), &inputs.config.kubectl(name));
     let mut finding = Finding::on_cluster(&OUTDATED_GUARD, name, problem.message)
         .at(Place::document(&file.source, policy), "")
-        .help(help);
+        .help(format!("{}{help}", problem.order));
     finding.severity = match purpose {
         Purpose::Validate => problem.severity,
         // The guard of the cluster may be newer than the file.
@@ -126,6 +134,14 @@ fn outdated(file: &GuardFile, inputs: &CheckInputs, purpose: Purpose) -> Option<
     // A guard is not one of our formats; only what is read from it is shown.
     finding.quotes = Quotes::Nothing;
     Some(finding)
+}
+
+/// Reports a source whose Peers a guard will refuse as soon as `render` writes them.
+fn unready(guard: &Guard, wanted: &Guard) -> Option<String> {
+    let mut lacking = wanted.beyond(guard).into_iter();
+    let source = lacking.find(|it| matches!(it, Excess::Source(_)))?;
+    let name = &guard.cluster;
+    Some(format!("the guard of {name} does not accept {source}, which `render` does not write yet"))
 }
 
 /// Describes the Peers of the plan that a guard refuses.
@@ -138,5 +154,6 @@ fn refused(guard: &Guard, inputs: &CheckInputs) -> Option<String> {
     let refused: Vec<_> = judged.collect();
     let (name, refusal) = refused.first()?;
     let peers = count(refused.len(), "Peer");
-    Some(format!("{peers} that `render` writes: {name} ({refusal})"))
+    let such = if refused.len() == 1 { ":" } else { ", such as" };
+    Some(format!("{peers} that `render` writes{such} {name} ({refusal})"))
 }

@@ -280,6 +280,39 @@ fn a_mesh_with_mistakes_has_no_guard() {
     assert_contains(&run.stderr, "missing-snapshot");
 }
 
+/// The owner of a cluster needs time before another cluster joins: afterwards, Flux would apply nothing there.
+#[test]
+fn a_guard_that_a_joining_cluster_needs_is_reported_before_it_joins() {
+    let folder = example("quickstart");
+    let mesh = folder.read("mesh.yaml");
+    let with_state = |state: &str| {
+        let entry = "    - name: east";
+        folder.write(
+            "mesh.yaml",
+            mesh.replace(entry, &format!("    - state: {state}\n      name: east")),
+        );
+    };
+    let guard = || folder.run(&["guard", "west", "--writers", WRITERS]).stdout;
+    with_state("Leaving");
+    folder.write("guards/west.yaml", guard());
+    assert_eq!(outdated(&folder), []);
+    with_state("Joining");
+    let (message, help) = found(&folder);
+    insta::assert_snapshot!(message, @"the guard of west does not accept Peers of quickstart/east, which `render` does not write yet");
+    let run = folder.run(&["validate", "--fail-on", "warning"]);
+    assert_contains(&run.stdout, "notice[outdated-guard]: west: ");
+    follow(&folder, &help);
+    assert_eq!(outdated(&folder), []);
+    folder.write("mesh.yaml", &mesh);
+    assert_eq!(outdated(&folder), []);
+    with_state("Leaving");
+    let (_, help) = found(&folder);
+    assert!(
+        help.starts_with("after west has applied this commit, run `clustermesh guard west "),
+        "{help}"
+    );
+}
+
 #[test]
 fn an_outdated_guard_is_reported() {
     let folder = example("quickstart");
@@ -314,7 +347,7 @@ fn an_outdated_guard_is_reported() {
     insta::assert_snapshot!(validated(1), @"
     warning[outdated-guard]: west: the guard of west accepts 10.0.0.0/24 of quickstart/east (and 1 more), which the mesh does not
     --> guards/west.yaml:6:1
-    help: run `clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh --writers 'group:ops team' > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    help: after west has applied this commit, run `clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh --writers 'group:ops team' > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
     ");
     guard();
     folder.edit("guards/west.yaml", "0 < it.prefixLength()", "true");
