@@ -51,7 +51,7 @@ pub use advertise::{Advertise, PodRanges, WireguardAddresses};
 pub use anchor::{Anchor, Named};
 pub use assumed::{AssumedValue, AssumedValueError};
 pub use control::ControlKind;
-pub use distribution::{Distribution, KUBEADM};
+pub use distribution::{Distribution, K3S, KUBEADM};
 pub use dns::ClusterDns;
 pub use external::ExternalPeer;
 pub use group::{Group, KnownGroups};

@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use crate::document::Source;
 use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
-use crate::mesh::{self, Entry};
+use crate::mesh::{self, Distribution, Entry};
 use crate::name::{ClusterName, MeshName};
 use crate::net::{Cidr, Family};
 use crate::snapshot::Snapshot;
 use externals::Externals;
 
+pub use distribution::distribution;
 pub use endpoints::EndpointAdvice;
 pub use existing::ExistingMesh;
 pub use externals::HandMadePeer;
@@ -22,6 +23,7 @@ pub use obstacle::{Obstacle, RangePurpose, RangeUse};
 pub use planned::{PlannedCluster, RangeSizes, plan};
 pub use ranges::{AgreedRange, RangeProblem, WireguardRange, pod_ranges};
 
+mod distribution;
 mod endpoints;
 mod existing;
 mod externals;
@@ -63,6 +65,8 @@ pub struct ProposedCluster {
     pub endpoints: EndpointAdvice,
     /// The ranges of its Services, if its API server shows them.
     pub services: Vec<Cidr>,
+    /// Its distribution, if it is known.
+    pub distribution: Option<Distribution>,
 }
 
 impl Proposal {
@@ -292,6 +296,7 @@ impl ProposedCluster {
         let nodes = ranges::read(snapshot);
         let pods = ranges::pods(&nodes).map_err(|problem| problem.as_obstacle(&name))?;
         let wireguard = ranges::wireguard(&nodes).map_err(|problem| problem.as_obstacle(&name))?;
+        let distribution = distribution(snapshot, pods.first().map(|it| it.cidr));
         Ok(Self {
             name,
             pods,
@@ -300,6 +305,7 @@ impl ProposedCluster {
             granularity: None,
             endpoints: EndpointAdvice::default(),
             services: Vec::new(),
+            distribution,
         })
     }
 }

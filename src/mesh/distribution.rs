@@ -23,7 +23,8 @@ pub const KUBEADM: Distribution = Distribution {
     with_services: "kubeadm and Talos",
 };
 
-const K3S: Distribution = Distribution {
+/// Kubernetes as k3s and RKE2 install it.
+pub const K3S: Distribution = Distribution {
     pods: "10.42.0.0/16",
     services: "10.43.0.0/16",
     name: "k3s",

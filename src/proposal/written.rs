@@ -140,8 +140,8 @@ fn push_cluster(yaml: &mut String, proposal: &Proposal, cluster: &ProposedCluste
         }
         let _ = writeln!(yaml, "      {name}: {value}");
     };
-    let distribution = distribution(cluster);
-    let known = distribution.map_or_else(String::new, |it| format!(", the default of {}", it.name));
+    let with_pods = cluster.pods.first().and_then(|it| Distribution::with_pods(it.cidr));
+    let known = with_pods.map_or_else(String::new, |it| format!(", the default of {}", it.name));
     let pods: Vec<String> = cluster.pods.iter().map(|it| it.cidr.to_string()).collect();
     let mut counts: Vec<String> = cluster.pods.iter().map(agreement).collect();
     counts.dedup();
@@ -217,7 +217,7 @@ fn service_lines(proposal: &Proposal, cluster: &ProposedCluster) -> String {
 /// Returns the comment about the range of the Services, which no node reports. Peers of other clusters must not take it over,
 /// even if it is not declared.
 fn service_hint(proposal: &Proposal, cluster: &ProposedCluster) -> String {
-    let known = distribution(cluster).map(|it| it.services);
+    let known = cluster.distribution.map(|it| it.services);
     let services = known.unwrap_or("RANGE");
     let (declare, local) = if !cluster.endpoints.is_reached() {
         (
@@ -304,10 +304,6 @@ fn agreement(range: &AgreedRange) -> String {
         (true, _) => format!("all {nodes}"),
         (false, _) => format!("{inside} of {nodes}"),
     }
-}
-
-fn distribution(cluster: &ProposedCluster) -> Option<Distribution> {
-    Distribution::with_pods(cluster.pods.first()?.cidr)
 }
 
 fn list(items: &[String]) -> String {

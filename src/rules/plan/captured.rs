@@ -82,11 +82,20 @@ pub(super) fn local(source: &ClusterName, target: &ClusterName, local: &LocalNet
     } else {
         format!("{network} removed from {ranges}: a local network of {target}")
     };
+    let field = local.ranges.declared.as_ref().and_then(|it| it.pointer.steps().last());
+    let is_of_services = field.as_deref() == Some("serviceCIDR");
+    let otherwise = if is_of_services {
+        format!(
+            "if `{target}` has Services there too, it cannot reach those of `{source}`: add `captured-network` of `{source}` to \
+             `ignore` in the config"
+        )
+    } else {
+        format!(
+            "otherwise remove these addresses from the ranges of `{source}`, or renumber one of the two networks"
+        )
+    };
     Finding::on_cluster(&CAPTURED_NETWORK, source, message)
         .at(local.ranges.declared.clone(), DECLARED)
         .at(local.place.clone(), "the local network")
-        .help(format!(
-            "narrow `localNetworks` of `{target}` if {network} is too wide; otherwise remove these addresses from the ranges of \
-             `{source}`, or renumber one of the two networks"
-        ))
+        .help(format!("narrow `localNetworks` of `{target}` if {network} is too wide; {otherwise}"))
 }

@@ -2,8 +2,9 @@
 
 use super::UNDECLARED_SERVICES;
 use crate::fleet::{Fleet, Member};
-use crate::mesh::{Distribution, KUBEADM, Networks, Range};
+use crate::mesh::{KUBEADM, Networks, Range};
 use crate::net::Cidr;
+use crate::proposal::distribution;
 use crate::rules::Finding;
 
 /// Returns findings about clusters that declare no Services and get a range where these are by default.
@@ -20,7 +21,7 @@ fn finding(fleet: &Fleet, member: &Member) -> Option<Finding> {
     if !entry.local_networks.is_empty() {
         return None;
     }
-    let known = pods.iter().find_map(|it| Distribution::with_pods(it.cidr));
+    let known = distribution(&member.file.snapshot, pods.iter().map(|it| it.cidr));
     let distribution = known.unwrap_or(KUBEADM);
     let services: Cidr = distribution.services.parse().ok()?;
     if entry.networks.all().iter().any(|it| it.cidr.overlaps(services)) {
@@ -35,7 +36,9 @@ fn finding(fleet: &Fleet, member: &Member) -> Option<Finding> {
     Some(Finding::on_cluster(&UNDECLARED_SERVICES, cluster, message)
         .at(range.place.clone(), "declared here")
         .help(format!(
-            "look up the `--service-cidr` of `{cluster}` and write it into the entry: `localNetworks: [{services}]` if it is the default"
+            "look up the `--service-cidr` of `{cluster}` and write it into the entry: `localNetworks: [{services}]` if it is the \
+             default; the range of `{}` is then left out in `{cluster}` (`captured-network`)",
+            other.entry.name
         )))
 }
 
