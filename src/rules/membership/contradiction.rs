@@ -108,10 +108,20 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
         }
         Contradicted::WireguardRange => {
             let actual = nodes.filter_map(|it| match &it.checked.wireguard {
-                Err(ExcludedReason::WireguardIpOutOfRange { address }) => Some(address.to_string()),
+                Err(ExcludedReason::WireguardIpOutOfRange { address }) => Some(*address),
                 _ => None,
             });
-            let (problem, help) = outside(actual.collect(), "WireGuard addresses", wireguard);
+            let actual: Vec<IpAddr> = actual.collect();
+            let is_others =
+                |it: &IpAddr| others(member, cluster).any(|other| other.cidr.holds(*it));
+            let texts = actual.iter().map(ToString::to_string).collect();
+            let (problem, help) = outside(texts, "WireGuard addresses", wireguard);
+            let help = match wireguard.1 {
+                [declared] if actual.iter().any(is_others) => {
+                    format!("start Kilo in `{cluster}` with `--subnet={}`", declared.cidr)
+                }
+                _ => help,
+            };
             (problem, wireguard_line(member).unwrap_or(help))
         }
         Contradicted::Granularity(declared) => granularity(&member.cluster, declared),

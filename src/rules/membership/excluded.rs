@@ -9,7 +9,8 @@ use crate::kilo::node::annotation;
 use crate::membership::{
     Contradicted, EndpointProblem, ExcludedNode, ExcludedReason, Origin, PodOverlap, Unready,
 };
-use crate::mesh::{EndpointSource, Networks};
+use crate::mesh::{EndpointSource, Entry, Networks};
+use crate::net::Cidr;
 use crate::place::Place;
 use crate::rules::command::{annotate, annotate_endpoint, command_name, run};
 use crate::rules::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT};
@@ -105,7 +106,7 @@ fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
              then run `clustermesh snapshot {}`",
             member.entry.name
         )),
-        ExcludedReason::PodCidrOutOfRange { .. } => Some(undeclared_help(member, node)),
+        ExcludedReason::PodCidrOutOfRange { cidr } => Some(undeclared_help(member, node, *cidr)),
         ExcludedReason::WireguardIpOutOfRange { .. } => {
             let mut contradictions = member.membership.contradictions.iter();
             let is_declared = !contradictions.any(|it| it.what == Contradicted::WireguardRange);
@@ -173,16 +174,25 @@ fn pod_cidr_help(member: &Member, nodes: [&str; 2]) -> String {
 }
 
 /// Returns what helps a node whose pod CIDR is not declared.
-fn undeclared_help(member: &Member, node: &ExcludedNode) -> String {
+fn undeclared_help(member: &Member, node: &ExcludedNode, cidr: Cidr) -> String {
     let cluster = &member.entry.name;
+    let show = format!("`kubectl get node {} -o yaml`", command_name(&node.node));
+    let is_taken = |it: &&Entry| it.networks.all().iter().any(|range| range.cidr.overlaps(cidr));
+    let mut others = member.mesh.entries.iter().filter(|it| it.name != *cluster);
+    if let Some(other) = others.find(is_taken) {
+        return format!(
+            "look at the node with {show} and let it register again, because `{}` declares these addresses; then run \
+             `clustermesh snapshot {cluster}`",
+            other.name
+        );
+    }
     let field = match member.entry.networks {
         Networks::Typed { .. } => "podCIDRs",
         Networks::Flat { .. } => "allowedNetworks",
     };
     format!(
         "if `{cluster}` uses this range for pods, add it to `{field}` of the entry; otherwise look at the node with \
-         `kubectl get node {} -o yaml`, let it register again, and run `clustermesh snapshot {cluster}`",
-        command_name(&node.node)
+         {show}, let it register again, and run `clustermesh snapshot {cluster}`"
     )
 }
 

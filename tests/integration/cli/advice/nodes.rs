@@ -81,3 +81,26 @@ fn two_ranges_that_move() {
     assert_eq!(folder.run(&["render"]).code, 0);
     assert_eq!(findings(&folder), [[""; 4]; 0]);
 }
+
+/// Ranges of another cluster must not be declared, so no help advises it.
+#[test]
+fn ranges_of_another_cluster_are_not_advised() {
+    let folder = Folder::mesh();
+    let mut nodes = [1, 2, 3].map(|number| node(1, number));
+    nodes[2]["podCIDRs"] = json!(["10.2.9.0/24"]);
+    folder.keep("east", &nodes);
+    let [[rule, _, help, _]] = &findings(&folder)[..] else {
+        panic!("{:?}", findings(&folder));
+    };
+    assert_eq!(rule, "undeclared-pod-cidr");
+    insta::assert_snapshot!(help, @"look at the node with `kubectl --context east get node n3 -o yaml` and let it register again, because `north` declares these addresses; then run `clustermesh snapshot east`");
+    for (number, node) in (1..).zip(&mut nodes) {
+        node["podCIDRs"] = json!([format!("10.1.{number}.0/24")]);
+        node["annotations"]["kilo.squat.ai/wireguard-ip"] =
+            json!(format!("10.102.0.{}/24", number + 7));
+    }
+    folder.keep("east", &nodes);
+    let found = findings(&folder);
+    let contradiction = found.iter().find(|it| it[0] == "contradicted-declaration").unwrap();
+    insta::assert_snapshot!(contradiction[2], @"start Kilo in `east` with `--subnet=10.101.0.0/24`");
+}
