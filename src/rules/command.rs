@@ -43,12 +43,16 @@ const NAMED: usize = 20;
 /// Returns the command after which some nodes of a cluster send keepalives, given how `kubectl` reaches the cluster.
 pub fn annotate_keepalive<'n>(kubectl: &str, nodes: impl IntoIterator<Item = &'n str>) -> String {
     let nodes: Vec<&str> = nodes.into_iter().map(command_name).collect();
-    let nodes = match nodes.len() {
-        ..=NAMED => nodes.join(" "),
-        _ => "--all".to_owned(),
-    };
+    if NAMED < nodes.len() {
+        return annotate_all(kubectl);
+    }
     let key = annotation::PERSISTENT_KEEPALIVE;
-    format!("{kubectl} annotate node {nodes} --overwrite {key}=25")
+    format!("{kubectl} annotate node {} --overwrite {key}=25", nodes.join(" "))
+}
+
+/// Returns the command after which all nodes of a cluster send keepalives.
+pub(super) fn annotate_all(kubectl: &str) -> String {
+    format!("{kubectl} annotate node --all --overwrite {}=25", annotation::PERSISTENT_KEEPALIVE)
 }
 
 /// Returns the command that gives Kilo the address and port of a NAT, which a person has to fill in.

@@ -1,11 +1,11 @@
 //! What does any change of Peers cost?
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 mod learned_endpoint;
 mod silent_leaders;
 
-use super::command::{annotate_keepalive, annotate_nat, blank};
+use super::command::{annotate_nat, blank};
 use super::{Finding, Rule, bare};
 use crate::config::Config;
 use crate::diagnostic::MetadataChange;
@@ -14,7 +14,7 @@ use crate::kilo::node::annotation;
 use crate::mesh::Mesh;
 use crate::name::ClusterName;
 use crate::plan::Plan;
-use crate::text::{NAMED, count, listed, noun};
+use crate::text::{NAMED, count, joined, listed, noun};
 use learned_endpoint::LearnedEndpoints;
 use silent_leaders::SilentLeaders;
 
@@ -64,6 +64,21 @@ pub fn is_about(rule: &Rule) -> bool {
     QUESTION.rules.contains(&rule)
 }
 
+/// Returns what to do about one cluster before any Peer is applied, given how its next snapshot is taken.
+pub fn first_steps(
+    fleet: &Fleet,
+    config: &Config,
+    cluster: &ClusterName,
+    snapshot: &str,
+) -> Vec<String> {
+    let silent = SilentLeaders::all(fleet).into_iter().find(|it| it.cluster == cluster);
+    let pause = silent.map(|it| format!("run {}, and then {snapshot}", it.command(config)));
+    let mut forgotten = LearnedEndpoints::all(fleet);
+    forgotten.retain(|it| it.cluster == cluster);
+    let learned = learned(&forgotten, config).and_then(|it| it.help);
+    pause.into_iter().chain(learned).collect()
+}
+
 fn pause(silent: &[SilentLeaders], config: &Config) -> Option<Finding> {
     let nodes: usize = silent.iter().map(|it| it.nodes.len()).sum();
     let clusters = silent.iter().map(|it| {
@@ -81,17 +96,17 @@ fn pause(silent: &[SilentLeaders], config: &Config) -> Option<Finding> {
         annotation::PERSISTENT_KEEPALIVE,
         listed(clusters)
     );
-    let commands = silent.iter().take(NAMED).map(|it| {
-        let kubectl = config.kubectl(it.cluster);
-        let command = annotate_keepalive(&kubectl, it.nodes.iter().copied());
-        format!("`{command}`")
-    });
+    let commands = silent.iter().take(NAMED).map(|it| it.command(config));
     let commands: Vec<String> = commands.collect();
-    let more = match silent.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(", the same for {}", count(more, "more cluster")),
+    let names = || {
+        format!(" {}", silent.iter().map(|it| it.cluster.as_str()).collect::<Vec<_>>().join(" "))
     };
-    let help = format!("run {}{more}, and then `clustermesh snapshot`", commands.join(", "));
+    let (more, clusters) = match silent.len().saturating_sub(NAMED) {
+        0 => (String::new(), names()),
+        more => (format!(", the same for {}", count(more, "more cluster")), String::new()),
+    };
+    let help =
+        format!("run {}{more}, and then `clustermesh snapshot{clusters}`", commands.join(", "));
     let change = MetadataChange::annotation(annotation::PERSISTENT_KEEPALIVE, "25");
     let finding = Finding::new(&PAUSE_AFTER_CHANGE, message).help(help);
     Some(silent.iter().fold(finding, |finding, it| {
@@ -101,18 +116,23 @@ fn pause(silent: &[SilentLeaders], config: &Config) -> Option<Finding> {
 
 fn learned(learned: &[LearnedEndpoints], config: &Config) -> Option<Finding> {
     let nodes: usize = learned.iter().map(|it| it.nodes.len()).sum();
-    let clusters = learned.iter().map(|it| {
-        let addresses = if it.nodes.len() == 1 { "address" } else { "addresses" };
+    let mut forgetting: BTreeMap<&BTreeSet<&ClusterName>, Vec<String>> = BTreeMap::new();
+    for it in learned {
         let nodes = it.nodes.iter().map(|node| format!("{}/{}", it.cluster, bare(node)));
-        let targets = listed(&it.targets);
-        format!("{targets} may forget the {addresses} of {}", listed(nodes))
+        forgetting.entry(&it.targets).or_default().extend(nodes);
+    }
+    let forgetting = forgetting.iter().map(|(targets, nodes)| {
+        let addresses = if nodes.len() == 1 { "address" } else { "addresses" };
+        let (targets, nodes) = (joined(*targets, "and"), joined(nodes, "and"));
+        format!("{targets} may forget the {addresses} of {nodes}")
     });
+    let forgetting: Vec<String> = forgetting.collect();
     let first = learned.first()?;
     let node = first.nodes.first()?;
     let are = if nodes == 1 { "is" } else { "are" };
     let message = format!(
         "{}, which {are} behind NAT, when several Peers change together: unreachable for 15 to 205 s",
-        listed(clusters)
+        forgetting.join(", ")
     );
     let more = match nodes - 1 {
         0 => String::new(),
@@ -136,14 +156,14 @@ fn without_fixed_address(learned: &[LearnedEndpoints]) -> String {
         let clusters = learned.iter().map(|it| it.cluster);
         return format!(
             "run `clustermesh diff` before each change, which shows when to change one cluster after another, and {} last",
-            listed(clusters)
+            joined(clusters, "and")
         );
     }
     let targets: BTreeSet<&ClusterName> =
         learned.iter().flat_map(|it| &it.targets).copied().collect();
     format!(
         "annotate at least two public nodes of {} with `{}=25`",
-        listed(targets),
+        joined(targets, "and"),
         annotation::PERSISTENT_KEEPALIVE
     )
 }

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::config::Config;
 use crate::fleet::{Fleet, Member};
 use crate::mesh::State;
 use crate::name::ClusterName;
+use crate::rules::command::{annotate_all, annotate_keepalive};
 
 /// The silent leaders of a cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -15,6 +17,8 @@ pub(super) struct SilentLeaders<'f> {
     pub(super) nodes: BTreeSet<&'f str>,
     /// All nodes of the cluster that send no keepalives, as each may lead later.
     pub(super) silent: Vec<&'f str>,
+    /// Whether all nodes of the cluster send none, and some of them do not lead.
+    are_all: bool,
 }
 
 impl<'f> SilentLeaders<'f> {
@@ -34,11 +38,27 @@ impl<'f> SilentLeaders<'f> {
         let silent = leaders.filter(|it| topology.nodes[*it].kilo.keepalive == 0);
         let all = member.cluster.nodes.iter();
         let all = all.filter(|it| it.kilo.keepalive == 0);
+        let all: Vec<&str> = all.map(|it| it.node.name.as_str()).collect();
+        let nodes: BTreeSet<&str> =
+            silent.map(|it| topology.nodes[it].kilo.name.as_str()).collect();
         Self {
             cluster: &member.entry.name,
-            silent: all.map(|it| it.node.name.as_str()).collect(),
-            nodes: silent.map(|it| topology.nodes[it].kilo.name.as_str()).collect(),
+            are_all: all.len() == member.cluster.nodes.len() && nodes.len() < all.len(),
+            silent: all,
+            nodes,
         }
+    }
+
+    /// Returns the command after which they send keepalives. Of a cluster without any annotation, all nodes are annotated, as
+    /// each may lead later.
+    pub(super) fn command(&self, config: &Config) -> String {
+        let kubectl = config.kubectl(self.cluster);
+        let command = if self.are_all {
+            annotate_all(&kubectl)
+        } else {
+            annotate_keepalive(&kubectl, self.nodes.iter().copied())
+        };
+        format!("`{command}`")
     }
 }
 

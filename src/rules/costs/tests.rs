@@ -32,7 +32,7 @@ fn costs(clusters: &[(&str, &str, &str)]) -> String {
 fn all_silent_leaders_are_one_finding() {
     insta::assert_snapshot!(costs(&[("east", "", EAST), ("west", "", WEST)]), @"
     notice[pause-after-change] : 3 nodes have no annotation `kilo.squat.ai/persistent-keepalive`, so requests through them may get no answer for 15 s whenever Peers change: east (n1, n2), west (m1)
-      help: run `kubectl --context east annotate node n1 n2 --overwrite kilo.squat.ai/persistent-keepalive=25`, `kubectl --context west annotate node m1 --overwrite kilo.squat.ai/persistent-keepalive=25`, and then `clustermesh snapshot`
+      help: run `kubectl --context east annotate node n1 n2 --overwrite kilo.squat.ai/persistent-keepalive=25`, `kubectl --context west annotate node --all --overwrite kilo.squat.ai/persistent-keepalive=25`, and then `clustermesh snapshot east west`
     ");
     // A node that does not lead has no tunnel.
     let leading = WEST.replace("leader=", "leader= persistent-keepalive=25");
@@ -52,7 +52,7 @@ fn nodes_behind_nat_may_be_forgotten() {
       help: if the NAT has a fixed address and port, run `kubectl --context north annotate node p1 --overwrite kilo.squat.ai/force-endpoint=ADDRESS:PORT` with its address and port; otherwise run `clustermesh diff` before each change, which shows when to change one cluster after another, and north last
     ");
     let one = sending(EAST).replacen(" persistent-keepalive=25", "", 1);
-    let both = "east, west may forget the address of north/p1";
+    let both = "east and west may forget the address of north/p1";
     assert!(of(&one).contains(both), "{}", of(&one));
     // A second node that others can dial can be annotated.
     let only_east = costs(&[("east", "", &one), north]);

@@ -11,6 +11,7 @@ use clustermesh::document::Source;
 use clustermesh::name::ClusterName;
 use clustermesh::proposal::RangeSizes;
 use clustermesh::rules::{Purpose, costs, snapshots};
+use clustermesh::text;
 use serde::Serialize;
 
 use self::addition::{Proposed, print_plan};
@@ -175,11 +176,7 @@ pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -
         None => kept.extend(write(&[mesh], printer)?),
     }
     let written = match saved {
-        Some(saved) => {
-            let subnets = proposed.iter().flat_map(|it| &it.subnets);
-            let idle: Vec<&str> = subnets.map(|(cluster, _)| cluster.as_str()).collect();
-            check_saved(files, saved, &idle, printer)?
-        }
+        Some(saved) => check_saved(files, saved, proposed.as_ref(), printer)?,
         None => KeptNodes::default(),
     };
     let owned = code_owners::patterns(&settings);
@@ -279,7 +276,7 @@ fn save(files: &FileOptions, proposed: &mut ProposedMesh, printer: &mut Printer)
 fn check_saved(
     files: &FileOptions,
     outcome: Outcome,
-    idle: &[&str],
+    proposed: Option<&ProposedMesh>,
     printer: &mut Printer,
 ) -> anyhow::Result<KeptNodes> {
     let inputs = match inputs::gather(files) {
@@ -288,6 +285,8 @@ fn check_saved(
             return Ok(KeptNodes { outcome: printer.failure(failure), ..KeptNodes::default() });
         }
     };
+    let subnets = proposed.iter().flat_map(|it| &it.subnets);
+    let idle: Vec<&str> = subnets.map(|(cluster, _)| cluster.as_str()).collect();
     let mut checked = checked_plan::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
     checked.findings.retain(|it| {
         let is_idle = it.cluster.as_deref().is_some_and(|it| idle.contains(&it));
@@ -298,6 +297,15 @@ fn check_saved(
     printer.counts(&checked.findings, checked.checked().as_ref());
     let outcome = outcome.max(Threshold(Severity::Error).outcome(&checked.findings));
     let of_changes = checked.findings.iter().filter(|it| costs::is_about(it.rule));
-    let first = of_changes.filter_map(|it| it.help.clone());
-    Ok(KeptNodes { outcome, first: first.collect() })
+    let helps: Vec<String> = of_changes.filter_map(|it| it.help.clone()).collect();
+    let config = &inputs.settings.config.content;
+    let next = proposed.map(|it| &it.next_snapshots).filter(|it| it.len() <= text::NAMED);
+    let first = match (&checked.planned, next) {
+        (Some((fleet, _)), Some(next)) if !helps.is_empty() => {
+            let steps = next.iter().map(|it| costs::first_steps(fleet, config, it.0, it.1));
+            steps.flatten().collect()
+        }
+        _ => helps,
+    };
+    Ok(KeptNodes { outcome, first })
 }

@@ -55,7 +55,7 @@ fn nodes_are_annotated_before_peers_are_applied() {
     Next steps:
     1. Check every line of mesh.yaml, and add `serviceCIDR` to the clusters whose Services others
        should reach.
-    2. Before Peers are applied, run `kubectl --context west annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, and then `clustermesh snapshot`.
+    2. Before Peers are applied, run `kubectl --context west annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, and then dump its nodes again and run `clustermesh snapshot --from west=west.json`.
     3. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
     4. Commit everything except dumps of nodes, `rendered` included, and push.
     ");
@@ -66,7 +66,7 @@ fn nodes_are_annotated_before_peers_are_applied() {
     snapshots/west.json: 3 nodes, 3 usable, written
     wrote mesh.yaml
     notice[pause-after-change]: 1 node has no annotation `kilo.squat.ai/persistent-keepalive`, so requests through it may get no answer for 15 s whenever Peers change: west (n1)
-    help: run `kubectl --context west annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, and then `clustermesh snapshot`
+    help: run `kubectl --context west annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, and then `clustermesh snapshot west`
 
     1 notice
     ");
@@ -534,11 +534,11 @@ mod live {
         let mesh = folder.read("mesh.yaml");
         let (of_east, of_west) = mesh.split_once("- name: west").unwrap();
         insta::assert_snapshot!(of_east[of_east.find("      # Ranges").unwrap()..].trim_end(), @r#"
-        # Ranges of the Services, from the API server. The line keeps Peers of other clusters out of them.
-        # If other clusters should reach the Services, write instead:
-        # serviceCIDR: 10.99.0.0/16
-        localNetworks: [10.99.0.0/16, "fd99::/112", 10.98.0.0/24]
-        "#);
+    # Ranges of the Services, from the API server. The line keeps Peers of other clusters out of them.
+    # If other clusters should reach the Services, write instead:
+    # serviceCIDR: 10.99.0.0/16
+    localNetworks: [10.99.0.0/16, "fd99::/112", 10.98.0.0/24]
+    "#);
         assert_contains(of_west, "# localNetworks: [RANGE]");
         let run = run(&folder, &["validate", "--output", "concise"]);
         assert_eq!(run.code, 0, "{}", run.stdout);

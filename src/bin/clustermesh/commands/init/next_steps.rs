@@ -60,11 +60,14 @@ fn of_addition(addition: Option<&MeshAddition>) -> Value {
         added => text::listed(clusters),
         clusters => clusters.iter().map(ToString::to_string).collect::<Vec<_>>(),
         file => addition.map(MeshAddition::name),
-        has_jobs => JOBS.iter().any(|it| {
-            disk::is_there(&Roots::within(Path::new(".")), Path::new(it)).unwrap_or_default()
-        }),
+        has_jobs => JOBS.iter().any(|it| is_there(it)),
+        has_flux_source => is_there("flux/gitrepository.yaml"),
         known_gitops => Value::from(Serde(known)),
     }
+}
+
+fn is_there(path: &str) -> bool {
+    disk::is_there(&Roots::within(Path::new(".")), Path::new(path)).unwrap_or_default()
 }
 
 /// Returns the lines of a section of the config below its name.
