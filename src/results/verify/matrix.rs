@@ -88,18 +88,18 @@ impl Verified<'_, '_> {
     /// Returns a line for each kind of pair that has no row.
     fn rest(&self, others: &[&Pairing], apart: &[&Pairing], is_all: bool) -> String {
         let mut rest = String::new();
-        let more = if is_all { "" } else { "more " };
+        let other = if is_all { "" } else { "other " };
         let (failing, working): (Vec<&Pairing>, Vec<&Pairing>) =
             others.iter().partition(|it| fails(it));
         if !failing.is_empty() {
-            let pairs = text::count(failing.len(), &format!("{more}pair"));
+            let pairs = text::count(failing.len(), &format!("{other}pair"));
             let _ = writeln!(
                 rest,
                 "Declared paths also fail between {pairs} of clusters (see `--output json`)."
             );
         }
         if !working.is_empty() {
-            let pairs = text::count(working.len(), &format!("{more}pair"));
+            let pairs = text::count(working.len(), &format!("{other}pair"));
             let tallies = working.iter().flat_map(|it| it.tallies.values());
             let _ = match tallies.map(|it| it.assumed).sum() {
                 0 => writeln!(rest, "All declared paths work between {pairs} of clusters."),

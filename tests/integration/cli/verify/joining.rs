@@ -63,7 +63,7 @@ fn the_paths_of_a_cluster_that_joins_are_proved() {
     north  east   4/4
     north  west   4/4
     west   north  4/4
-    All declared paths work between 2 more pairs of clusters.
+    All declared paths work between 2 other pairs of clusters.
 
     All 24 declared paths work in both directions.
     ");
@@ -94,7 +94,7 @@ fn what_a_cluster_would_break_is_shown_and_does_not_fail() {
     north  east   4/4
     north  west   4/4
     west   north  4/4
-    All declared paths work between 2 more pairs of clusters.
+    All declared paths work between 2 other pairs of clusters.
 
     error[failed-expectation]: expectation `talk`: expected Deny, but 10.2.1.0 (a pod on north/n1) reaches 10.1.1.0 (a pod on east/n1) (4 of 4 pairs)
     help: remove the link, the node or the range from the mesh: Kilo has no firewall, and clustermesh does not read NetworkPolicies
@@ -148,4 +148,33 @@ fn a_cluster_without_a_snapshot_is_named() {
     let object = object(&folder);
     assert_eq!(object["waiting"], json!([{ "mesh": "prod", "cluster": "north" }]));
     assert_eq!(object["joining"], Value::Null);
+}
+
+/// The cause is named as in the proof after the cluster has joined, because `validate` does not report it before.
+#[test]
+fn a_cluster_that_nobody_can_dial_is_named_as_the_cause() {
+    let folder = joining();
+    for (number, cluster) in [(2, "north"), (3, "west")] {
+        let wireguard = format!("wireguardCIDR: 10.10{number}.0.0/24\n");
+        folder.edit(
+            "mesh.yaml",
+            &wireguard,
+            &format!("{wireguard}      persistentKeepalive: 25\n"),
+        );
+        let nodes = [1, 2].map(|node_number| {
+            let mut node = node(number, node_number);
+            node["addresses"] = json!([]);
+            node
+        });
+        folder.keep(cluster, &nodes);
+    }
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (_, before) = verified(&folder, &[]);
+    let (_, then) = before.split_once("With north joined:").unwrap();
+    let cause = "because of no-initiator of north";
+    assert_contains(then, cause);
+    folder.edit("mesh.yaml", "      state: Joining\n", "");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (_, after) = verified(&folder, &[]);
+    assert_contains(&after, cause);
 }

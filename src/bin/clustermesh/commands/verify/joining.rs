@@ -6,8 +6,10 @@ use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::fleet::Fleet;
 use clustermesh::joining::{Joiner, Joining};
 use clustermesh::mesh::Mesh;
+use clustermesh::plan::Plan;
 use clustermesh::proof::excused::Excused;
 use clustermesh::proof::verify::Asked;
+use clustermesh::rules::rendered::PlannedFleet;
 use clustermesh::rules::verified::InputGaps;
 use clustermesh::rules::{self, Finding, LevelledFindings};
 use clustermesh::{manifest, plan};
@@ -34,6 +36,8 @@ pub(super) struct JoinPlan {
 /// The Peers of all clusters after some have joined.
 pub(super) struct JoinedPeers {
     pub(super) meshes: Vec<Mesh>,
+    /// The plan with them.
+    plan: Plan,
     /// The Peers that `render` would write.
     pub(super) applied: ClusterPeers,
     /// The ranges that are withheld because of claims of nodes.
@@ -72,7 +76,7 @@ impl JoinPlan {
             &KnownContents::default(),
         );
         let excused = rules::excused(&fleet, &plan);
-        planned.joined = Some(JoinedPeers { meshes, applied, excused });
+        planned.joined = Some(JoinedPeers { meshes, plan, applied, excused });
         Ok(planned)
     }
 
@@ -88,10 +92,12 @@ impl JoinPlan {
         };
         let inputs = &read.inputs;
         let fabric = joined.applied.fabric(inputs);
+        let fleet = Fleet::new(&joined.meshes, &inputs.snapshots).ok();
+        let planned = fleet.as_ref().map(|fleet| PlannedFleet { fleet, plan: &joined.plan });
         let request = ProofRequest {
             asked: Asked { meshes: &joined.meshes, ..inputs.asked() },
             expectations: &read.expectations,
-            gaps: InputGaps { planned: None, ..gaps },
+            gaps: InputGaps { planned, ..gaps },
             most: inputs.settings.ceilings.most_steps(),
         };
         let proof = {
