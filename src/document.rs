@@ -25,6 +25,7 @@ pub(crate) mod tests;
 
 pub use position::Position;
 pub use problem::nearest;
+pub(crate) use problem::suggesting;
 pub use tree::{MappingEntries, MappingEntry, Scalar, TreeKey, TreeNode, TreeValue};
 
 /// A file that was read: its text, and a tree for each of its documents.

@@ -9,11 +9,12 @@ use crate::text;
 pub(super) fn unknown_field(name: &str, known: &[&str], place: Place) -> Finding {
     let message = format!("unknown field {}", Quoted(name));
     let finding = Finding::new(&mistake::UNKNOWN_FIELD, message).at(place, "");
-    match nearest(name, known.iter().copied()) {
-        Some(meant) => finding.meant(meant),
-        None if known.is_empty() => finding.help("no fields are allowed here"),
-        None => finding.help(format!("allowed here: {}", text::quoted(known))),
-    }
+    suggesting(name, known.iter().copied(), finding).unwrap_or_else(|finding| {
+        finding.help(match known {
+            [] => "no fields are allowed here".to_owned(),
+            known => format!("allowed here: {}", text::quoted(known)),
+        })
+    })
 }
 
 pub(super) fn not_indented(name: &str, parent: &str, place: Place) -> Finding {
@@ -34,11 +35,13 @@ pub(super) fn missing_field(name: &str, around: &Place) -> Finding {
         .help(format!("add a line `{name}: …`"))
 }
 
-pub(super) fn empty_field(name: &str, place: Place) -> Finding {
-    let message = format!("`{name}` must not be empty");
-    Finding::new(&mistake::MISSING_FIELD, message)
-        .at(place, "")
-        .help(format!("write a value for `{name}`, or its fields below it"))
+pub(super) fn empty_field(name: &str, is_required: bool, place: Place) -> Finding {
+    let help = if is_required {
+        format!("write a value for `{name}`, or its fields below it")
+    } else {
+        "write a value, or remove the line".to_owned()
+    };
+    Finding::new(&mistake::MISSING_FIELD, format!("`{name}` is empty")).at(place, "").help(help)
 }
 
 pub(super) fn wrong_type(expected: &str, node: &TreeNode, place: &Place) -> Finding {
@@ -53,6 +56,11 @@ pub(super) fn wrong_type(expected: &str, node: &TreeNode, place: &Place) -> Find
         {
             diagnostic.corrected(&scalar.text, "remove the quotes")
         }
+        TreeValue::Sequence(items) if expected == "a string" => match items[..] {
+            [TreeNode { value: TreeValue::Scalar(ref item), .. }] => diagnostic
+                .corrected(&item.text, format!("write {} without brackets", Quoted(&item.text))),
+            _ => diagnostic,
+        },
         _ => diagnostic,
     }
 }
@@ -73,6 +81,16 @@ pub(super) fn unlisted(is_of_texts: bool, fewest: u64, node: &TreeNode, place: &
     match &node.value {
         _ if 1 < fewest => {
             finding.help(format!("write a list with {fewest} items, as in `[[A, B]]`"))
+        }
+        TreeValue::Scalar(scalar)
+            if is_of_texts && scalar.plain && scalar.text.starts_with('-') =>
+        {
+            let item = scalar.text.split_whitespace().next().unwrap_or_default();
+            let item = item.trim_start_matches('-');
+            finding.help(format!(
+                "write each item in a line of its own after a dash and a space, as in `- {}`",
+                bare(item)
+            ))
         }
         TreeValue::Scalar(scalar) if is_of_texts && is_one_item(&scalar.text) => {
             let list = format!("[{}]", scalar.text);
@@ -125,10 +143,8 @@ pub(super) fn not_decimal(text: &str, place: &Place) -> Finding {
 pub(super) fn unknown_value(text: &str, known: &[&str], place: &Place) -> Finding {
     let message = format!("{} cannot be {}", subject(place), Quoted(text));
     let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), "");
-    match nearest(text, known.iter().copied()) {
-        Some(meant) => finding.meant(meant),
-        None => finding.help(format!("allowed here: {}", text::quoted(known))),
-    }
+    suggesting(text, known.iter().copied(), finding)
+        .unwrap_or_else(|finding| finding.help(format!("allowed here: {}", text::quoted(known))))
 }
 
 pub(super) fn out_of_bounds(text: &str, least: i64, most: i64, place: &Place) -> Finding {
@@ -200,12 +216,36 @@ const LONGEST: usize = 64;
 /// The number of characters that make the beginning or the end of a name.
 const SHORTEST_PART: usize = 3;
 
-/// Returns the candidate that `name` looks like: spelled alike but for case and underscores, a few mistakes away, or cut
-/// short. Of those that only end alike, as `ada` and `tenant-ada`, there may be one.
+/// Adds the names to a finding that were probably meant.
+///
+/// # Errors
+/// The finding as it is, if there are none, or so many that this would be a riddle.
+pub(crate) fn suggesting<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    finding: Finding,
+) -> Result<Finding, Finding> {
+    match &alike(name, candidates)[..] {
+        [meant] => Ok(finding.meant(meant)),
+        names if (1..=text::NAMED).contains(&names.len()) => {
+            let names = text::joined(names.iter().map(|it| Quoted(it)), "or");
+            Ok(finding.help(format!("did you mean {names}?")))
+        }
+        _ => Err(finding),
+    }
+}
+
+/// Returns the candidate that `name` looks like, the first of several.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    alike(name, candidates).first().copied()
+}
+
+/// Returns the candidates that `name` looks like most: spelled alike but for case and underscores, a few mistakes away, or
+/// cut short. Of those that only end alike, as `ada` and `tenant-ada`, there may be one.
+fn alike<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let name = letters(name);
     if LONGEST < name.len() {
-        return None;
+        return Vec::new();
     }
     let slips = (name.len() / 3).clamp(1, 3);
     let mut with_end = Vec::new();
@@ -226,8 +266,17 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         let is_start = is_part && letters.starts_with(&name);
         is_start.then(|| (letters.len() - name.len(), candidate))
     });
-    let near = near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate);
-    near.or_else(|| if let [only] = with_end[..] { Some(only) } else { None })
+    let mut least = usize::MAX;
+    let mut alike: Vec<&str> = Vec::new();
+    for (distance, candidate) in near {
+        if distance < least {
+            (least, alike) = (distance, Vec::new());
+        }
+        if distance == least && !alike.contains(&candidate) {
+            alike.push(candidate);
+        }
+    }
+    if alike.is_empty() && with_end.len() == 1 { with_end } else { alike }
 }
 
 /// Returns the letters of a name by which it is compared.
@@ -311,6 +360,7 @@ mod tests {
         assert_eq!(nearest("no_endpoint", names), Some("no-endpoint"));
         assert_eq!(nearest("ada", names), Some("tenant-ada"));
         assert_eq!(nearest("laptop", names), Some("external.laptop"));
+        assert_eq!(alike("weast", ["east", "north", "west", "east"]), ["east", "west"]);
     }
 
     #[test]

@@ -129,10 +129,7 @@ impl<'a> Reader<'a> {
                 self.open(anchor, bytes, Parts::entries())
             }
             Event::Alias(anchor) => self.alias(anchor, bytes),
-            Event::SequenceEnd | Event::MappingEnd => {
-                self.close(bytes.end);
-                Ok(())
-            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(bytes.end),
             _ => Ok(()),
         }
     }
@@ -158,8 +155,7 @@ impl<'a> Reader<'a> {
         let value = TreeValue::Scalar(Scalar { text, plain });
         self.spend(size, &bytes)?;
         self.keep(anchor, &value, size);
-        self.put(TreeNode::new(bytes, value), size);
-        Ok(())
+        self.put(TreeNode::new(bytes, value), size)
     }
 
     fn alias(&mut self, anchor: usize, bytes: Range<usize>) -> Result<(), Finding> {
@@ -170,8 +166,7 @@ impl<'a> Reader<'a> {
         };
         self.spend(size, &bytes)?;
         let node = TreeNode { span: bytes, value, alias: true };
-        self.put(node, size);
-        Ok(())
+        self.put(node, size)
     }
 
     fn open(&mut self, anchor: usize, bytes: Range<usize>, parts: Parts) -> Result<(), Finding> {
@@ -181,8 +176,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn close(&mut self, end: usize) {
-        let Some(done) = self.open.pop() else { return };
+    fn close(&mut self, end: usize) -> Result<(), Finding> {
+        let Some(done) = self.open.pop() else { return Ok(()) };
         let value = match done.parts {
             Parts::Items(items) => TreeValue::Sequence(items.into()),
             Parts::Entries { entries, .. } => {
@@ -191,7 +186,7 @@ impl<'a> Reader<'a> {
         };
         self.keep(done.anchor, &value, done.size);
         let bytes = done.start..end.max(done.start);
-        self.put(TreeNode::new(bytes, value), done.size);
+        self.put(TreeNode::new(bytes, value), done.size)
     }
 
     fn keep(&mut self, anchor: usize, value: &TreeValue, size: Size) {
@@ -202,10 +197,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Puts a finished value where it belongs: under a key, into a list, or on its own.
-    fn put(&mut self, node: TreeNode, size: Size) {
+    fn put(&mut self, node: TreeNode, size: Size) -> Result<(), Finding> {
         let Some(around) = self.open.last_mut() else {
             self.documents.push(node);
-            return;
+            return Ok(());
         };
         around.size.weight += size.weight;
         around.size.height = around.size.height.max(size.height + 1);
@@ -213,9 +208,18 @@ impl<'a> Reader<'a> {
             Parts::Items(items) => items.push(node),
             Parts::Entries { entries, key, .. } => match key.take() {
                 Some(key) => entries.push(MappingEntry { key, value: node }),
+                None if matches!(node.value, TreeValue::Mapping(_))
+                    && around.start + 1 == node.span.start =>
+                {
+                    let (message, bytes) =
+                        ("a value that begins with `{{` needs quotes", around.start);
+                    let error = self.error(&mistake::SYNTAX_ERROR, message, bytes..bytes + 2);
+                    return Err(error.help("put the whole value in single quotes"));
+                }
                 None => self.put_key(node),
             },
         }
+        Ok(())
     }
 
     fn put_key(&mut self, node: TreeNode) {

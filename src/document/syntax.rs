@@ -8,6 +8,10 @@ use serde_saphyr::granit_parser::{ErrorKind, ScanError};
 
 use super::position::boundary;
 
+mod indentation;
+
+use indentation::Misindented;
+
 /// A syntax error in words.
 pub(super) struct SyntaxProblem {
     /// The problem.
@@ -40,6 +44,16 @@ impl SyntaxProblem {
                 help: Some(line.help()),
             };
         }
+        if let Some(problem) = unspaced(text, start, error.kind()) {
+            return problem;
+        }
+        let start = match error.kind() {
+            // The parser reports the next line.
+            ErrorKind::InvalidQuotedScalarIndent => {
+                text.get(..start).and_then(|it| it.rfind(['"', '\''])).unwrap_or(start)
+            }
+            _ => start,
+        };
         let character = text.get(start..).and_then(|rest| rest.chars().next());
         let width = character.filter(|character| !character.is_control()).map_or(0, char::len_utf8);
         Self {
@@ -48,6 +62,28 @@ impl SyntaxProblem {
             help: help(error.kind()).map(str::to_owned),
         }
     }
+}
+
+/// Returns what is wrong with a line whose key is followed by `:` without a space.
+fn unspaced(text: &str, line: usize, kind: &ErrorKind) -> Option<SyntaxProblem> {
+    if !matches!(kind, ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey) {
+        return None;
+    }
+    let (key, value) = text.get(line..)?.lines().next()?.split_once(':')?;
+    let (start, next) = (line + key.len() + 1, value.chars().next()?);
+    let (message, help) = if next.is_whitespace() {
+        (
+            format!("after `:` comes U+{:04X} instead of a space", u32::from(next)),
+            "replace this character by a space",
+        )
+    } else {
+        ("a space is missing after `:`".to_owned(), "write a space here")
+    };
+    Some(SyntaxProblem {
+        message: format!("not valid YAML: {message}"),
+        bytes: start..start + next.len_utf8(),
+        help: Some(help.to_owned()),
+    })
 }
 
 /// Returns whether a wrong indentation may be the cause of an error.
@@ -100,6 +136,7 @@ fn help(kind: &ErrorKind) -> Option<&'static str> {
         Kind::UnexpectedCharacter { .. } | Kind::UnknownQuotedScalarEscape => {
             Some("put the value in single quotes")
         }
+        Kind::InvalidQuotedScalarIndent => Some("close the quote, or remove it"),
         _ => None,
     }
 }
@@ -173,9 +210,7 @@ fn of_scalar(kind: &ErrorKind) -> Option<&'static str> {
             "a value cannot start with `-` and a bracket or comma"
         }
         Kind::UnclosedQuotedScalar => "a quote is never closed",
-        Kind::InvalidQuotedScalarIndent => {
-            "a quote is not closed in its line, and the next line is not indented further"
-        }
+        Kind::InvalidQuotedScalarIndent => "a quote is not closed in its line",
         Kind::DocumentIndicatorInQuotedScalar => "a quote is not closed before `---` or `...`",
         Kind::InvalidTrailingSingleQuotedScalar | Kind::InvalidTrailingDoubleQuotedScalar => {
             "there is text after the closing quote"
@@ -232,173 +267,5 @@ fn marked(kind: &ErrorKind) -> &'static str {
             "this line starts with `%`, which makes it a YAML directive that is not valid here"
         }
         _ => "unexpected here",
-    }
-}
-
-/// The longest key that is named in a message, in bytes.
-const LONGEST_KEY: usize = 64;
-
-/// A line with an indentation that no line above it has.
-struct Misindented<'t> {
-    /// The first token of the line.
-    token: Token<'t>,
-    /// The tokens that it could be aligned with, the deepest first.
-    candidates: Vec<Token<'t>>,
-}
-
-/// A key or the dash of a list item, and its position.
-#[derive(Clone, Copy)]
-struct Token<'t> {
-    /// The key; nothing for a dash.
-    key: Option<&'t str>,
-    /// The number of characters before it.
-    column: usize,
-    /// The line, counted from one.
-    line: usize,
-}
-
-impl<'t> Misindented<'t> {
-    /// Looks at the line of an error at a byte: whether its first key or dash is aligned with none above it.
-    pub(super) fn find(text: &'t str, error: usize) -> Option<Self> {
-        let start = text.get(..error)?.rfind('\n').map_or(0, |end| end + 1);
-        let mut open: Vec<Token> = Vec::new();
-        let mut number = 1;
-        for line in text.get(..start)?.lines() {
-            if line.starts_with("---") || line.starts_with("...") {
-                open.clear();
-            }
-            for token in tokens(line, number) {
-                // A list may have the indentation of the key that it belongs to.
-                open.retain(|it| {
-                    it.column < token.column
-                        || it.column == token.column && it.key.is_some() && token.key.is_none()
-                });
-                open.push(token);
-            }
-            number += 1;
-        }
-        let line = text.get(start..)?.lines().next()?;
-        let token = tokens(line, number).into_iter().next()?;
-        let length = token.key.map_or(1, str::len);
-        if token.column + length < error - start {
-            return None;
-        }
-        open.retain(|it| it.key.is_some() == token.key.is_some());
-        let is_aligned = open.iter().any(|it| it.column == token.column);
-        let above = open.iter().rfind(|it| token.column < it.column);
-        let below = open.iter().rfind(|it| it.column < token.column);
-        let candidates: Vec<Token> = above.into_iter().chain(below).copied().collect();
-        (!is_aligned && !candidates.is_empty()).then_some(Self { token, candidates })
-    }
-
-    /// Returns the problem as a message.
-    pub(super) fn message(&self) -> String {
-        let spaces = spaces(self.token.column);
-        match self.token.key {
-            Some(key) => {
-                format!("the indentation of `{key}` ({spaces}) matches no key above it")
-            }
-            None => {
-                format!("the indentation of this list item ({spaces}) matches no list above it")
-            }
-        }
-    }
-
-    /// Returns what to write instead.
-    pub(super) fn help(&self) -> String {
-        let candidates: Vec<String> = self
-            .candidates
-            .iter()
-            .map(|it| {
-                let (spaces, line) = (spaces(it.column), it.line);
-                match it.key {
-                    Some(key) => format!("by {spaces}, like `{key}` in line {line}"),
-                    None => format!("by {spaces}, like the list item in line {line}"),
-                }
-            })
-            .collect();
-        format!("indent it {}", candidates.join(", or "))
-    }
-
-    /// Returns the bytes of the first token of the line of an error.
-    pub(super) fn bytes(&self, text: &str, error: usize) -> std::ops::Range<usize> {
-        let start = text.get(..error).unwrap_or_default().rfind('\n').map_or(0, |end| end + 1)
-            + self.token.column;
-        start..start + self.token.key.map_or(1, str::len)
-    }
-}
-
-fn spaces(number: usize) -> String {
-    match number {
-        1 => "1 space".to_owned(),
-        number => format!("{number} spaces"),
-    }
-}
-
-/// Returns the dashes and the key that a line starts with.
-fn tokens(line: &str, number: usize) -> Vec<Token<'_>> {
-    let mut tokens = Vec::new();
-    let mut rest = line.trim_start_matches(' ');
-    while let Some(item) = rest.strip_prefix('-') {
-        if !item.is_empty() && !item.starts_with([' ', '\r']) {
-            return tokens;
-        }
-        tokens.push(Token { key: None, column: line.len() - rest.len(), line: number });
-        rest = item.trim_start_matches(' ');
-    }
-    let Some((key, value)) = rest.split_once(':') else {
-        return tokens;
-    };
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.' | '/');
-    let is_key = !key.is_empty() && key.len() <= LONGEST_KEY && key.chars().all(is_plain);
-    if is_key && (value.is_empty() || value.starts_with([' ', '\r'])) {
-        tokens.push(Token { key: Some(key), column: line.len() - rest.len(), line: number });
-    }
-    tokens
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn report(text: &str, line: usize) -> Option<String> {
-        let before = text.split_inclusive('\n').take(line - 1);
-        let start: usize = before.map(str::len).sum();
-        let rest = &text[start..];
-        let indent = rest.len() - rest.trim_start_matches(' ').len();
-        let found = Misindented::find(text, start + indent)?;
-        Some(format!("{}; {}", found.message(), found.help()))
-    }
-
-    #[test]
-    fn a_key_is_compared_with_the_open_keys_above_it() {
-        let text = "spec:\n  clusters:\n    - name: west\n     podCIDRs: [10.0.0.0/16]\n";
-        insta::assert_snapshot!(report(text, 4).unwrap(), @"the indentation of `podCIDRs` (5 spaces) matches no key above it; indent it by 6 spaces, like `name` in line 3, or by 2 spaces, like `clusters` in line 2");
-        let text = "spec:\n  clusters:\n    - name: west\n    podCIDRs: [10.0.0.0/16]\n";
-        insta::assert_snapshot!(report(text, 4).unwrap(), @"the indentation of `podCIDRs` (4 spaces) matches no key above it; indent it by 6 spaces, like `name` in line 3, or by 2 spaces, like `clusters` in line 2");
-        let text = "metadata:\n  name: x\n spec:\n";
-        insta::assert_snapshot!(report(text, 3).unwrap(), @"the indentation of `spec` (1 space) matches no key above it; indent it by 2 spaces, like `name` in line 2, or by 0 spaces, like `metadata` in line 1");
-        let text = "a:\n  b: 1\n    c: 2\n";
-        insta::assert_snapshot!(report(text, 3).unwrap(), @"the indentation of `c` (4 spaces) matches no key above it; indent it by 2 spaces, like `b` in line 2");
-    }
-
-    #[test]
-    fn an_item_is_compared_with_the_open_lists_above_it() {
-        let text = "a:\n  - b: 1\n - b: 2\n";
-        insta::assert_snapshot!(report(text, 3).unwrap(), @"the indentation of this list item (1 space) matches no list above it; indent it by 2 spaces, like the list item in line 2");
-    }
-
-    #[test]
-    fn aligned_lines_and_values_are_not_reported() {
-        for (text, line) in [
-            ("a:\n  b: 1\n  c: 2\n", 3),
-            ("a:\n- b\n- c\n", 3),
-            ("a:\n- b\nc: 1\n", 3),
-            ("a: 1\n", 1),
-            ("a:\n  text\n", 2),
-            ("a:\n  b: 1\n---\n c: 1\n", 4),
-        ] {
-            assert_eq!(report(text, line), None, "{text}");
-        }
     }
 }

@@ -155,7 +155,7 @@ fn tells_where_the_syntax_breaks() {
     insta::assert_snapshot!(errors("a: b\n c: d\n"), @"
         error[syntax-error]: not valid YAML: the indentation of `c` (1 space) matches no key above it
           2:2 | c
-          help: indent it by 0 spaces, like `a` in line 1
+          help: indent it by 0 spaces, like `a` in line 1; or restore the line that was deleted above it
         ");
     insta::assert_snapshot!(errors("a: [b\n"), @"
         error[syntax-error]: not valid YAML: `[` is never closed
@@ -169,6 +169,45 @@ fn tells_where_the_syntax_breaks() {
         error[syntax-error]: a tab is used for indentation, but YAML allows only spaces
           2:1 | 	
           help: replace the tab with spaces
+        ");
+}
+
+#[test]
+fn a_slip_is_marked_where_it_is() {
+    insta::assert_snapshot!(errors("a: x\nb:10.6.0.0/16\nc: d\n"), @"
+        error[syntax-error]: not valid YAML: a space is missing after `:`
+          2:3 | 1
+          help: write a space here
+        ");
+    insta::assert_snapshot!(errors("a: x\nb:\u{a0}10.6.0.0/16\nc: d\n"), @"
+        error[syntax-error]: not valid YAML: after `:` comes U+00A0 instead of a space
+          2:3 |  
+          help: replace this character by a space
+        ");
+    insta::assert_snapshot!(errors("a:\n  b: \"west # d\n  c: e\n"), @r#"
+        error[syntax-error]: not valid YAML: a quote is not closed in its line
+          2:6 | "
+          help: close the quote, or remove it
+        "#);
+    insta::assert_snapshot!(errors("a: {{ target.name }}.yaml\nb: c\n"), @"
+        error[syntax-error]: a value that begins with `{{` needs quotes
+          1:4 | {{
+          help: put the whole value in single quotes
+        ");
+    insta::assert_snapshot!(errors("l:\n  - name: a\n    b: c\n  name: d\n    b: e\n"), @"
+        error[syntax-error]: not valid YAML: the indentation of `name` (2 spaces) matches no key above it
+          4:3 | name
+          help: write `- ` before `name` to begin an item, as in line 2
+        ");
+    insta::assert_snapshot!(errors("l:\n  - name: a\n    b: c\n  west:\n    b: e\n"), @"
+        error[syntax-error]: not valid YAML: the indentation of `west` (2 spaces) matches no key above it
+          4:3 | west
+          help: indent it by 4 spaces, like `b` in line 3, or by 0 spaces, like `l` in line 1; or write `- ` before it to begin an item, as in line 2
+        ");
+    insta::assert_snapshot!(errors("kind: x\n  name: y\nspec: z\n"), @"
+        error[syntax-error]: not valid YAML: the indentation of `name` (2 spaces) matches no key above it
+          2:3 | name
+          help: indent it by 0 spaces, like `kind` in line 1; or restore the line that was deleted above it
         ");
 }
 

@@ -93,7 +93,7 @@ error[syntax-error]: expectations must be a single document
 #[test]
 fn every_mistake_is_reported_at_once() {
     insta::assert_snapshot!(report_of("
-- { name: a, from: {}, to: { cluster: ~ }, expect: Reach }
+- { name: a, from: {}, to: {}, expect: Reach }
 - name: a
   from: { cluster: East, nodeSelector: { matchLabels: { a/b/c: x } }, addresses: [10.1.0.0/33, x, '::ffff:10.1.0.1'] }
   to: { cluster: west, nodeSelector: {} }
@@ -106,7 +106,7 @@ fn every_mistake_is_reported_at_once() {
       5:20 | {}
       help: add a `cluster`, a `group`, a `nodeSelector` or `addresses`
     error[missing-field]: `to` selects nothing
-      5:28 | { cluster: ~ }
+      5:28 | {}
       help: add a `cluster`, a `group`, a `nodeSelector` or `addresses`
     error[contradicting-fields]: the classes `Service` and `Network` cannot be combined with `nodeSelector`
       8:24 | nodeSelector
@@ -128,6 +128,17 @@ fn every_mistake_is_reported_at_once() {
       11:11 | b | first here
       help: give each expectation a name of its own
     ");
+}
+
+#[test]
+fn several_clusters_have_a_field_of_their_own() {
+    insta::assert_snapshot!(report_of("
+- { name: a, from: { cluster: [east, north] }, to: { cluster: west }, expect: Reach }
+"), @"
+        error[invalid-type]: `cluster` must be a string, not a list
+          5:31 | [east, north]
+          help: write `clusters` instead of `cluster`
+        ");
 }
 
 #[test]

@@ -143,7 +143,9 @@ fn undeclared(range: &Range, declared: &DeclaredNetworks) -> Finding {
         Some(around) => finding
             .at(around.place.clone(), "inside this range")
             .help("write the declared range, and use `count` to spread it over several nodes"),
-        None => finding.help("write the range exactly as declared"),
+        None => finding.help(format!(
+            "write a range that is declared, declare {cidr} in {fields}, or remove it from `anchors`"
+        )),
     }
 }
 
@@ -247,7 +249,7 @@ spec:
           help: write the declared range, and use `count` to spread it over several nodes
         error[invalid-anchor]: 10.9.0.0/16 is not declared in `serviceCIDR` or `additionalCIDRs`
           13:65 | 10.9.0.0/16
-          help: write the range exactly as declared
+          help: write a range that is declared, declare 10.9.0.0/16 in `serviceCIDR` or `additionalCIDRs`, or remove it from `anchors`
         error[invalid-range]: invalid range: `33` is not a prefix length from 0 to 32
           13:78 | 10.9.0.0/33
           help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`

@@ -81,8 +81,8 @@ fn duplicate_meshes(meshes: &[Mesh]) -> Vec<Finding> {
             }
             Some(earlier) => {
                 let message = format!("duplicate mesh name `{}`", mesh.name);
-                let help = "rename one of them: Peers are cluster-scoped, and their names begin \
-                    with the mesh's name";
+                let help = "delete one of the two if it is a copy; otherwise rename it: Peers are cluster-scoped, and \
+                    their names begin with the mesh's name";
                 findings.push(
                     Finding::new(&mistake::DUPLICATE_NAME, message)
                         .at_both(name_of(mesh), name_of(earlier))
@@ -243,7 +243,7 @@ mod tests {
         error[duplicate-name]: duplicate mesh name `m`
           11:19 | m | second here
           3:19 | m | first here
-          help: rename one of them: Peers are cluster-scoped, and their names begin with the mesh's name
+          help: delete one of the two if it is a copy; otherwise rename it: Peers are cluster-scoped, and their names begin with the mesh's name
         ");
     }
 

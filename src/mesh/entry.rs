@@ -91,7 +91,7 @@ pub(super) fn draft(
             .map(|reference| SecretKeyRef { name: reference.name, key: reference.key }),
         // The schema keeps zero out.
         port: cluster.wireguard_port.and_then(NonZeroU16::new).unwrap_or(DEFAULT_PORT),
-        keepalive: cluster.persistent_keepalive.and_then(NonZeroU16::new).map(Keepalive),
+        keepalive: fields::keepalive(cluster.persistent_keepalive, &place, findings),
         selector: selector::selector(cluster.node_selector, &place.key("nodeSelector"), findings),
         granularity: cluster.granularity,
         topology_label: fields::topology_label(cluster.topology_label, &place, findings),

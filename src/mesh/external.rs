@@ -1,7 +1,7 @@
 //! External peers: laptops, routers and other hosts that belong to no cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU16;
+use std::net::IpAddr;
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::granularity::Granularity;
@@ -19,7 +19,7 @@ use super::raw::RawExternalPeer;
 use super::underlay::underlays;
 use super::{
     Advertise, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry, Mtu, Networks,
-    PodRanges, Range, State, WireguardAddresses, unknown_cluster,
+    PodRanges, Range, State, WireguardAddresses, fields, unknown_cluster,
 };
 
 /// The seconds between keepalives of a host that clusters cannot dial.
@@ -60,7 +60,9 @@ pub(super) fn externals(
             if let Some(first) = names.get(&written.name) {
                 let message = format!("duplicate external peer {}", Quoted(&written.name));
                 let finding = Finding::new(&mistake::DUPLICATE_NAME, message);
-                findings.push(finding.at_both(own, first.clone()).help(REMOVE_ONE));
+                let help =
+                    "give each external peer a name of its own, or remove one of the two entries";
+                findings.push(finding.at_both(own, first.clone()).help(help));
             } else {
                 names.insert(written.name.clone(), own);
             }
@@ -161,6 +163,13 @@ pub(super) fn clusters(
 
 /// Returns a range of an external peer. Host bits are a mistake: of a laptop, only the address is meant.
 fn own_range(text: &str, place: Place, findings: &mut Mistakes) -> Option<Range> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        let host = Cidr::host(address).to_string();
+        let message = format!("{} has no prefix length", Quoted(text));
+        let finding = Finding::new(&mistake::INVALID_RANGE, message).at(place, "");
+        findings.push(finding.corrected(&host, format!("write `{host}`")));
+        return None;
+    }
     let parsed = text.parse::<Interface>().ok();
     let Some(interface) = parsed.filter(|it| !it.is_network()) else {
         return range(text, place, findings);
@@ -260,5 +269,5 @@ fn keepalive(
         findings.push(finding.help("remove `persistentKeepalive`; the default is 25 seconds"));
         return None;
     }
-    Some(NonZeroU16::new(seconds).map(Keepalive))
+    Some(fields::keepalive(Some(seconds), place, findings))
 }

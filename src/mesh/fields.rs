@@ -1,10 +1,12 @@
 //! Fields of an entry, or of the defaults of a mesh, that are checked on their own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU16;
 
-use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, Severity, mistake};
 use crate::name::{Namespace, is_dns_subdomain, is_label_key};
 use crate::place::Place;
+use crate::wireguard::Keepalive;
 
 use super::mistakes::{REMOVE_ONE, name_or_finding};
 use super::{DEFAULT_ENDPOINT_FROM, DEFAULT_TOPOLOGY_LABEL, EndpointSource, selector};
@@ -21,6 +23,26 @@ pub(super) fn topology_label(
     }
     findings.push(selector::not_a_label_key(&label, place.key("topologyLabel")));
     None
+}
+
+/// The longest time after which every NAT may still know a connection, in seconds: RFC 4787 asks for two minutes.
+const NAT_TIMEOUT: u16 = 120;
+
+/// Returns the time between keepalives, and warns of one that keeps no way open.
+pub(super) fn keepalive(
+    seconds: Option<u16>,
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<Keepalive> {
+    let seconds = seconds.and_then(NonZeroU16::new)?;
+    if NAT_TIMEOUT < seconds.get() {
+        let message = format!("a NAT forgets a connection long before {seconds} seconds");
+        let finding = Finding::new(&mistake::INVALID_VALUE, message);
+        let finding = finding.at(place.key("persistentKeepalive"), "");
+        let finding = Finding { severity: Severity::Warning, ..finding };
+        findings.push(finding.help("write `25`; the unit is seconds"));
+    }
+    Some(Keepalive(seconds))
 }
 
 /// Returns the sources of endpoints in their order, or reports those that are there twice.

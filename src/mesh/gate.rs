@@ -306,4 +306,101 @@ spec: { clusters: [{ name: a, allowedNetworks: [10.0.0.0/8] }] }
           5:19 | [{ name: a, allowedNetworks: [10.0.0.0/8] }]
         ");
     }
+
+    /// Edits of one mesh, each by itself.
+    #[test]
+    fn a_slip_in_an_entry_is_one_finding_with_its_remedy() {
+        const MESH: &str = "
+apiVersion: kilo.squat.ai/v1alpha1
+kind: ClusterMesh
+metadata: { name: m }
+spec:
+  clusters:
+    - name: east
+      podCIDRs: [10.1.0.0/16]
+      wireguardCIDR: 10.101.0.0/24
+    - name: west
+      podCIDRs: [10.2.0.0/16]
+      wireguardCIDR: 10.102.0.0/24
+      acceptedNetworks: [10.1.0.0/16]
+      persistentKeepalive: 25
+  externalPeers:
+    - name: laptop
+      publicKey: avkTN5T8tciVq9GCSK17SucfkRrmiGHQh4Z8+C4lxhs=
+      ranges: [10.250.0.5/32]
+      clusters: [east, west]
+";
+        assert_eq!(report(MESH), "");
+        let slip = |from: &str, to: &str| {
+            assert_eq!(MESH.matches(from).count(), 1, "{from}");
+            report(&MESH.replace(from, to))
+        };
+        insta::assert_snapshot!(slip("acceptedNetworks: [10.1.0.0/16]", "acceptedNetworks:"), @"
+        error[missing-field]: `acceptedNetworks` is empty
+          13:7 | acceptedNetworks
+          help: write a value, or remove the line
+        ");
+        insta::assert_snapshot!(slip("acceptedNetworks: [10.1.0.0/16]", "nodeSelector:"), @"
+        error[missing-field]: `nodeSelector` is empty
+          13:7 | nodeSelector
+          help: write a value, or remove the line
+        ");
+        insta::assert_snapshot!(slip("acceptedNetworks: [10.1.0.0/16]", "kubeconfig: ~/.kube/west"), @"
+        error[unknown-field]: unknown field `kubeconfig`
+          13:7 | kubeconfig
+          help: move it to `clustermesh.yaml`: `clusters: { NAME: { kubeconfig: … } }`
+        ");
+        insta::assert_snapshot!(slip("acceptedNetworks: [10.1.0.0/16]", "allowedNetworks: [10.2.0.0/16]"), @"
+        error[contradicting-fields]: `west` has both `podCIDRs` and `allowedNetworks`
+          13:7 | allowedNetworks
+          11:7 | podCIDRs
+          help: use either `allowedNetworks` or the fields that end in `CIDR` or `CIDRs`
+        ");
+        insta::assert_snapshot!(slip("[10.2.0.0/16]", "['10.2.0.0/16, 10.3.0.0/16']"), @"
+        error[invalid-range]: one range is expected here, not 2
+          11:18 | '10.2.0.0/16, 10.3.0.0/16'
+          help: write each range as an item of its own
+        ");
+        insta::assert_snapshot!(slip("10.102.0.0/24", "10.96.0.0/12,fd00:96::/112"), @"
+        error[invalid-range]: one range is expected here, not 2
+          12:22 | 10.96.0.0/12,fd00:96::/112
+          help: write only one of them
+        ");
+        insta::assert_snapshot!(slip("10.102.0.0/24", "10.101.0.0/24"), @"
+        error[overlapping-ranges]: 10.101.0.0/24 of `west` overlaps 10.101.0.0/24 of `east`
+          12:22 | 10.101.0.0/24 | of `west`
+          9:22 | 10.101.0.0/24 | of `east`
+          help: correct the range that is wrong; if both clusters use these addresses, start Kilo in one of the two with another `--subnet`, and declare that range
+        ");
+        insta::assert_snapshot!(slip("persistentKeepalive: 25", "persistentKeepalive: 2500"), @"
+        warning[invalid-value]: a NAT forgets a connection long before 2500 seconds
+          14:28 | 2500
+          help: write `25`; the unit is seconds
+        ");
+        insta::assert_snapshot!(slip("[10.250.0.5/32]", "[10.250.0.5]"), @"
+        error[invalid-range]: `10.250.0.5` has no prefix length
+          18:16 | 10.250.0.5
+          help: write `10.250.0.5/32`
+        ");
+        insta::assert_snapshot!(slip("[east, west]", "[weast]"), @"
+        error[unknown-cluster]: this mesh has no cluster `weast`
+          19:18 | weast
+          help: did you mean `east` or `west`?
+        ");
+        let entry =
+            "    - name: west\n      podCIDRs: [10.2.0.0/16]\n      wireguardCIDR: 10.102.0.0/24\n";
+        insta::assert_snapshot!(slip(entry, &entry.repeat(2)), @"
+        error[duplicate-name]: duplicate cluster name `west`
+          13:13 | west | second here
+          10:13 | west | first here
+          help: give each cluster a name of its own, or remove one of the two entries
+        ");
+        let (start, external) = MESH.split_at(MESH.find("    - name: laptop").unwrap());
+        insta::assert_snapshot!(report(&format!("{start}{external}{}", external.replace("0.5", "0.6"))), @"
+        error[duplicate-name]: duplicate external peer `laptop`
+          20:13 | laptop | second here
+          16:13 | laptop | first here
+          help: give each external peer a name of its own, or remove one of the two entries
+        ");
+    }
 }

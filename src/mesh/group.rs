@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
-use crate::document::nearest;
+use crate::document::suggesting;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::pattern;
@@ -94,15 +94,14 @@ pub(crate) fn unknown_cluster<'a>(
     let message = format!("{prefix} {}", Quoted(text));
     let finding = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, "").of_name(text);
     let known: Vec<&str> = known.collect();
-    match nearest(text, known.iter().copied()) {
-        Some(meant) => finding.meant(meant),
-        None if known.is_empty() => finding,
-        None => finding.help(format!(
+    suggesting(text, known.iter().copied(), finding).unwrap_or_else(|finding| match &known[..] {
+        [] => finding,
+        known => finding.help(format!(
             "correct or remove {}, or declare a cluster of this name; known clusters: {}",
             Quoted(text),
-            listed(known.into_iter().map(Quoted))
+            listed(known.iter().map(|it| Quoted(it)))
         )),
-    }
+    })
 }
 
 /// Returns a finding about a cluster that is not known, or that its name is that of one of these groups. Without a field for

@@ -92,7 +92,9 @@ pub(super) fn declared(
     place: &Place,
     findings: &mut Mistakes,
 ) -> DeclaredNetworks {
-    findings.extend(wrong_form(cluster, place));
+    let wrong = wrong_form(cluster, place);
+    let is_mixed = wrong.as_ref().is_some_and(|it| it.rule == &mistake::CONTRADICTING_FIELDS);
+    findings.extend(wrong);
     let list = |field: &str, texts: &Option<Vec<String>>, findings: &mut Mistakes| {
         list(texts.iter().flatten(), &place.key(field), findings, range)
     };
@@ -106,10 +108,14 @@ pub(super) fn declared(
     let services = one("serviceCIDR", &cluster.service_cidr, findings);
     let additional = list("additionalCIDRs", &cluster.additional_cidrs, findings);
     let allowed = list("allowedNetworks", &cluster.allowed_networks, findings);
-    let all = [&pods, &wireguard, &services, &additional, &allowed];
+    let all = [&allowed, &pods, &wireguard, &services, &additional];
+    // Which of two forms is right is not known.
+    let meant = all.into_iter().skip(usize::from(is_mixed));
     DeclaredNetworks {
-        ranges: all.into_iter().flatten().flatten().cloned().collect(),
-        networks: if cluster.allowed_networks.is_some() {
+        ranges: meant.flatten().flatten().cloned().collect(),
+        networks: if is_mixed {
+            None
+        } else if cluster.allowed_networks.is_some() {
             flat(allowed)
         } else {
             typed(pods, wireguard, services, additional)
@@ -244,12 +250,19 @@ fn interface(text: &str, place: &Place, findings: &mut Mistakes) -> Option<Inter
     let parsed = text.parse();
     parsed
         .map_err(|error: CidrError| {
-            let reason = escaped(&format!("invalid range: {error}"), 240);
-            findings.push(
-                Finding::new(&mistake::INVALID_RANGE, reason)
-                    .at(place.clone(), "")
-                    .help("write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`"),
-            );
+            let several = text.split([',', ' ']).filter(|it| !it.is_empty()).count();
+            let (reason, help) = if 1 < several && text.contains('/') {
+                let last = place.pointer.steps().last();
+                let is_item = last.is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()));
+                let item = "write each range as an item of its own";
+                let help = if is_item { item } else { "write only one of them" };
+                (format!("one range is expected here, not {several}"), help)
+            } else {
+                let help = "write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`";
+                (escaped(&format!("invalid range: {error}"), 240), help)
+            };
+            let finding = Finding::new(&mistake::INVALID_RANGE, reason).at(place.clone(), "");
+            findings.push(finding.help(help));
         })
         .ok()
 }
@@ -314,6 +327,9 @@ spec:
 "), @"
 error[invalid-value]: `acceptedNetworks` needs at least 1 item, not 0
   9:68 | []
+error[missing-field]: `acceptedNetworks` is empty
+  10:50 | acceptedNetworks
+  help: write a value, or remove the line
 warning[host-bits]: `10.2.0.1/16` has host bits set; clustermesh reads it as 10.2.0.0/16
   7:88 | 10.2.0.1/16
   help: write `10.2.0.0/16`

@@ -1,6 +1,6 @@
 //! Overlaps: ranges of one mesh that share addresses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
 use crate::diagnostic::{Finding, Quoted, mistake};
@@ -32,7 +32,9 @@ struct OverlapClaim<'a> {
 pub(super) fn within(drafts: &[Draft]) -> Vec<Finding> {
     let mut seen: BTreeMap<(Cidr, bool), usize> = BTreeMap::new();
     let mut claims = Vec::new();
-    for whose in drafts {
+    let mut names = BTreeSet::new();
+    // A second entry with the same name is reported as such.
+    for whose in drafts.iter().filter(|it| names.insert(&it.text)) {
         for range in &whose.declared.ranges {
             let times = seen.entry((range.cidr, whose.keeps(range))).or_default();
             *times += 1;
@@ -147,7 +149,8 @@ pub(super) fn remedy(one: &Range, other: &Range) -> String {
             "remove the range from `additionalCIDRs` of both clusters, or of the one that does not \
              have it"
         } else if fields.iter().all(|it| it == "wireguardCIDR") {
-            "start Kilo in one of the two clusters with another `--subnet`, and declare that range"
+            "correct the range that is wrong; if both clusters use these addresses, start Kilo in one of the two with \
+             another `--subnet`, and declare that range"
         } else {
             "correct the range that is wrong or too wide, or give one of the two clusters another one"
         };

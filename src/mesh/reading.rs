@@ -31,7 +31,8 @@ pub(super) fn read(sources: &[Source]) -> MeshReading {
         for (index, node) in source.documents.iter().enumerate() {
             reader.document(node, &Place::document(&source.name, index));
         }
-        reader.reading.diagnostics.extend(mem::take(&mut reader.mistakes).into_findings());
+        let mistakes = mem::take(&mut reader.mistakes).into_findings();
+        reader.reading.diagnostics.extend(mistakes.into_iter().map(of_config));
     }
     let unprotected = reader.unprotected.into_findings();
     reader.reading.diagnostics.extend(unprotected);
@@ -103,6 +104,21 @@ impl MeshReader {
         self.mistakes.append(problems);
         self.mistakes.append(findings);
     }
+}
+
+/// Adds the place of a field that the config has and people write into an entry.
+fn of_config(finding: Finding) -> Finding {
+    let pointer = finding.labels.first().map(|it| it.place.pointer.clone()).unwrap_or_default();
+    let steps: Vec<String> = pointer.steps().collect();
+    let [.., clusters, _, field] = &steps[..] else { return finding };
+    let is_of_config = finding.rule == &mistake::UNKNOWN_FIELD
+        && clusters == "clusters"
+        && ["context", "inCluster", "kubeconfig"].contains(&&**field);
+    if !is_of_config {
+        return finding;
+    }
+    let help = format!("move it to `clustermesh.yaml`: `clusters: {{ NAME: {{ {field}: … }} }}`");
+    Finding { replacement: None, ..finding }.help(help)
 }
 
 /// Returns whether a mistake may be nothing but the shadow of mistakes in the structure: it is about

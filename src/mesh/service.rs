@@ -1,6 +1,6 @@
 //! Mirrored Services: Services of one cluster that other clusters get as Services of their own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
@@ -10,6 +10,7 @@ use crate::name::{ClusterName, Namespace, ServiceName, is_dns_label, is_label_ke
 use crate::net;
 use crate::place::Place;
 use crate::port::{Protocol, ServicePort};
+use crate::text::listed;
 
 use super::entry::Draft;
 use super::external::{Drafts, clusters};
@@ -182,7 +183,10 @@ impl ServiceGate<'_> {
                 Some(meant) => format!(
                     "did you mean `{meant}`? Otherwise, add `{namespace}` to `acceptedServices` of `{name}`"
                 ),
-                None => format!("add `{namespace}` to `acceptedServices` of `{name}`"),
+                None => format!(
+                    "write a namespace that `{name}` accepts ({}), or add `{namespace}` to its `acceptedServices`",
+                    listed(target.accepted_services.iter().flatten().map(|it| format!("`{it}`")))
+                ),
             };
             (message, help)
         } else {
@@ -210,48 +214,37 @@ fn ports(
     place: &Place,
     findings: &mut Mistakes,
 ) -> Option<Vec<ServicePort>> {
-    let (mut names, mut numbers) = (BTreeSet::new(), BTreeSet::new());
+    let (mut names, mut numbers) = (BTreeMap::new(), BTreeMap::new());
     let before = findings.len();
     let mut ports = Vec::new();
     for (index, port) in written.iter().enumerate() {
         let place = place.index(index);
         let name = port.name.clone().unwrap_or_default();
         let protocol = port.protocol.unwrap_or(Protocol::Tcp);
-        let mut wrong = |rule, field: &str, message: String, help: &str| {
-            let finding = Finding::new(rule, message).at(place.key(field), "");
-            findings.push(finding.help(help));
+        let wrong = |rule, field: &str, message: String, help: &str| {
+            Finding::new(rule, message).at(place.key(field), "").help(help)
         };
+        let duplicate = |field: &str, what: String, first: Place, help: &str| {
+            let finding = Finding::new(&mistake::DUPLICATE_ITEM, format!("duplicate {what}"));
+            finding.at_both(place.key(field), first).help(help)
+        };
+        let of_the_service = "write the `name` that the Service has";
         if port.name.is_none() && 1 < written.len() {
             let message = "a Service with several ports needs a name for each".to_owned();
-            wrong(
-                &mistake::MISSING_FIELD,
-                "name",
-                message,
-                "write the `name` that the Service has",
-            );
+            findings.push(wrong(&mistake::MISSING_FIELD, "name", message, of_the_service));
         } else if port.name.is_some() && !is_dns_label(&name) {
             let message = format!("{} is not a DNS-1123 label", Quoted(&name));
-            wrong(
-                &mistake::INVALID_VALUE,
-                "name",
-                message,
-                "write the `name` that the Service has",
-            );
-        } else if !names.insert(name.clone()) {
-            let message = format!("duplicate port name {}", Quoted(&name));
-            wrong(&mistake::DUPLICATE_ITEM, "name", message, REMOVE_ONE);
-        } else if !numbers.insert((port.port, protocol)) {
-            let message = format!("duplicate port {}", port.port);
-            wrong(&mistake::DUPLICATE_ITEM, "port", message, REMOVE_ONE);
+            findings.push(wrong(&mistake::INVALID_VALUE, "name", message, of_the_service));
+        } else if let Some(first) = names.insert(name.clone(), place.key("name")) {
+            let help = "give each port a name of its own, or remove one of the two";
+            findings.push(duplicate("name", format!("port name {}", Quoted(&name)), first, help));
+        } else if let Some(first) = numbers.insert((port.port, protocol), place.key("port")) {
+            findings.push(duplicate("port", format!("port {}", port.port), first, REMOVE_ONE));
         }
         if let Some(application) = port.app_protocol.as_ref().filter(|it| !is_label_key(it)) {
             let message = format!("{} is not an application protocol", Quoted(application));
-            wrong(
-                &mistake::INVALID_VALUE,
-                "appProtocol",
-                message,
-                "write a name such as `http` or `kubernetes.io/h2c`",
-            );
+            let help = "write a name such as `http` or `kubernetes.io/h2c`";
+            findings.push(wrong(&mistake::INVALID_VALUE, "appProtocol", message, help));
         }
         // The schema keeps zero out.
         ports.extend(NonZeroU16::new(port.port).map(|number| ServicePort {

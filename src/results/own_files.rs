@@ -12,8 +12,17 @@ use crate::yaml;
 /// The versions of our files; each is in a line of its file.
 const API_VERSIONS: [&str; 2] = ["kilo.squat.ai/v1alpha1", API_VERSION];
 
-/// The message that replaces a problem of a file that is not quoted.
-pub const WITHHELD: &str = "`apiVersion` is missing or unknown, so nothing of the file is quoted";
+/// Returns the message that replaces a problem of a file that is not quoted.
+pub fn withheld(text: &str) -> &'static str {
+    let mut lines = text.lines().map(str::trim);
+    if text.trim().is_empty() {
+        "the file is empty"
+    } else if lines.all(|it| it.is_empty() || it.starts_with('#')) {
+        "the file has only comments"
+    } else {
+        "`apiVersion` is missing or unknown, so nothing of the file is quoted"
+    }
+}
 
 /// The remedy for a mesh or a config that is not quoted.
 const HOW_TO_SHOW: &str = "begin a mesh with the lines `apiVersion: kilo.squat.ai/v1alpha1` and \
@@ -88,6 +97,13 @@ mod tests {
         ] {
             assert!(is_ours(text), "{text}");
         }
+    }
+
+    #[test]
+    fn an_empty_file_is_called_so() {
+        assert_eq!(withheld("\n \n"), "the file is empty");
+        assert_eq!(withheld("# kind: ClusterPolicy\n\n#\n"), "the file has only comments");
+        assert!(withheld("# a\nTOKEN=1\n").starts_with("`apiVersion` is missing"));
     }
 
     #[test]

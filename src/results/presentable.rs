@@ -75,9 +75,10 @@ fn withheld_finding(file: &ShownSource, finding: &Finding, label: &Label) -> Fin
     if finding.quotes == Quotes::Nothing {
         return finding;
     }
+    let withheld = own_files::withheld(&file.source().text);
     Finding {
-        message: own_files::WITHHELD.into(),
-        group: own_files::WITHHELD.to_owned(),
+        message: withheld.into(),
+        group: withheld.to_owned(),
         help: own_files::remedy(&finding),
         quotes: Quotes::Nothing,
         ..finding

@@ -1,11 +1,14 @@
 //! Arguments: the command line, and its help.
 
+use std::collections::BTreeSet;
+use std::env;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, FromArgMatches as _, Subcommand, ValueEnum as _};
 use clustermesh::diagnostic;
+use clustermesh::document::nearest;
 
 use crate::command_groups::{GROUPS, names};
 use crate::commands;
@@ -84,6 +87,29 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
         threshold::floor().map_err(|it| program.error(ErrorKind::ValueValidation, it))?;
     }
     Ok(Cli { findings_format: findings_format(&command, given), command, files, printing })
+}
+
+/// Returns a note about each variable of the environment that no option reads, with the one that was probably meant.
+pub(crate) fn notes_about_variables() -> Vec<String> {
+    const PREFIX: &str = "CLUSTERMESH_";
+    let ending = |name: OsString| Some(name.to_str()?.strip_prefix(PREFIX)?.to_owned());
+    let given: Vec<String> = env::vars_os().filter_map(|(name, _)| ending(name)).collect();
+    if given.is_empty() {
+        return Vec::new();
+    }
+    let program = command();
+    let commands = program.get_subcommands().chain([&program]);
+    let options = commands.flat_map(clap::Command::get_arguments);
+    let options = options.filter_map(|it| it.get_env().map(OsString::from));
+    let known: BTreeSet<String> =
+        options.chain([threshold::FLOOR.into()]).filter_map(ending).collect();
+    let unknown = given.iter().filter(|it| !known.contains(*it));
+    let notes = unknown.filter_map(|name| {
+        let meant = nearest(name, known.iter().map(String::as_str))?;
+        let name = diagnostic::escaped(name, SHOWN);
+        Some(format!("{PREFIX}{name} is not read; did you mean {PREFIX}{meant}?"))
+    });
+    notes.collect()
 }
 
 /// Escapes the words of a command line that an error repeats.

@@ -126,6 +126,9 @@ fn run(
 ) -> CommandResult {
     threads::start()?;
     files.enter()?;
+    for note in arguments::notes_about_variables() {
+        printer.note(&note);
+    }
     if let Some(config) = files.ignored_config()
         && !matches!(command, Command::Argocd(_))
     {

@@ -12,7 +12,7 @@ use crate::Outcome;
 use crate::choice::choice;
 
 /// The variable with the highest severity that the flag may choose.
-const FLOOR: &str = "CLUSTERMESH_FAIL_ON";
+pub(crate) const FLOOR: &str = "CLUSTERMESH_FAIL_ON";
 
 /// The flag, by clap.
 pub(crate) const FLAG: &str = "fail-on-severity";

@@ -65,10 +65,18 @@ status: [{ what: !!str ever }]
 }
 
 #[test]
-fn null_is_absent_where_that_is_allowed() {
-    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nkeeper:\ncages: ~\nlabels: null\n"), @r#"Zoo { name: "x", keeper: None, animals: [Lion], cages: None, open: None, since: None, labels: {}, status: None }"#);
+fn a_field_without_its_value_is_a_mistake_unless_its_own_fields_are_all_that_can_be_absent() {
+    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nkeeper:\nstatus: null\n"), @r#"Zoo { name: "x", keeper: None, animals: [Lion], cages: None, open: None, since: None, labels: {}, status: None }"#);
+    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: ~\nlabels: null\n"), @"
+        error[missing-field]: `cages` is empty
+          3:1 | cages
+          help: write a value, or remove the line
+        error[missing-field]: `labels` is empty
+          4:1 | labels
+          help: write a value, or remove the line
+        ");
     insta::assert_snapshot!(read("name:\nanimals: [~]\n"), @"
-        error[missing-field]: `name` must not be empty
+        error[missing-field]: `name` is empty
           1:1 | name
           help: write a value for `name`, or its fields below it
         error[invalid-value]: an item of `animals` cannot be `~`
@@ -117,6 +125,7 @@ error[invalid-value]: an item of `animals` cannot be `cow`
   help: allowed here: `Lion`, `Zebra`
 error[invalid-type]: an item of `animals` must be a string, not a list
   4:22 | [Lion]
+  help: write `Lion` without brackets
 error[invalid-value]: `name` must not be empty
   5:17 | ''
 error[invalid-value]: `cages` must be from 1 to 65535, not `0`
@@ -167,10 +176,36 @@ fn numbers_are_plain_decimals() {
 }
 
 #[test]
+fn a_list_for_one_value_is_unwrapped_or_belongs_to_the_plural() {
+    insta::assert_snapshot!(read("name: x\nanimals: []\nkeeper: { name: [bob] }\n"), @"
+        error[invalid-value]: `animals` needs at least 1 item, not 0
+          2:10 | []
+        error[invalid-type]: `name` must be a string, not a list
+          3:17 | [bob]
+          help: write `bob` without brackets
+        ");
+    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nkeeper: { name: [bob, eve] }\n"), @"
+        error[invalid-type]: `name` must be a string, not a list
+          3:17 | [bob, eve]
+        ");
+}
+
+#[test]
+fn items_need_a_space_after_the_dash() {
+    insta::assert_snapshot!(read("name: x\nanimals:\n  -Lion\n  -Zebra\n"), @"
+        error[invalid-type]: `animals` must be a list, not the string `-Lion -Zebra`
+          3:3 | -Lion
+          -Zebra
+          help: write each item in a line of its own after a dash and a space, as in `- Lion`
+        ");
+}
+
+#[test]
 fn the_wrong_kind_of_value_is_reported_as_such() {
     insta::assert_snapshot!(read("name: [x]\nanimals: Lion\nkeeper: bob\nopen: {}\n"), @"
         error[invalid-type]: `name` must be a string, not a list
           1:7 | [x]
+          help: write `x` without brackets
         error[invalid-type]: `animals` must be a list, not the string `Lion`
           2:10 | Lion
           help: write a list with one item as `[Lion]`

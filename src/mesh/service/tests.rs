@@ -90,7 +90,7 @@ fn only_linked_clusters_that_accept_the_namespace_get_it() {
       help: write into `in` only the clusters that should get it from `b`
     error[contradicting-fields]: `acceptedServices` of `a` does not have the namespace `other`
       13:102 | a
-      help: add `other` to `acceptedServices` of `a`
+      help: write a namespace that `a` accepts (`default`, `shop`), or add `other` to its `acceptedServices`
     error[contradicting-fields]: `default/kubernetes` of `a` is its own API server
       14:111 | a
       help: give it another name: `as: {name: …}`
@@ -122,10 +122,12 @@ fn ports_are_as_kubernetes_wants_them() {
           18:61 | 'a b'
           help: write a name such as `http` or `kubernetes.io/h2c`
         error[duplicate-item]: duplicate port name `b`
-          18:78 | b
-          help: remove one of the two
+          18:78 | b | second here
+          18:35 | b | first here
+          help: give each port a name of its own, or remove one of the two
         error[duplicate-item]: duplicate port 81
-          18:110 | 81
+          18:110 | 81 | second here
+          18:44 | 81 | first here
           help: remove one of the two
         error[invalid-value]: `D` is not a DNS-1123 label
           18:124 | D

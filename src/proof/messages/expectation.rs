@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::agent::fabric::{Fabric, NodeRef};
 use crate::diagnostic::{Finding, Mistakes, Quoted, Severity, escaped};
-use crate::document::nearest;
+use crate::document::suggesting;
 use crate::expectations::{Expectation, Expected, SelectedClusters, Selection};
 use crate::mesh::{Mesh, or_group, separating};
 use crate::name::ClusterName;
@@ -283,10 +283,7 @@ fn no_cluster<'k>(
 ) -> Finding {
     let problem = format!("no mesh has a cluster {}", Quoted(wanted));
     let finding = not_selected(name, problem, (wanted, place));
-    match nearest(wanted, known) {
-        Some(meant) => finding.meant(meant),
-        None => finding,
-    }
+    suggesting(wanted, known, finding).unwrap_or_else(|finding| finding)
 }
 
 fn no_address(

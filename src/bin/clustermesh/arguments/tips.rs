@@ -19,11 +19,12 @@ const COMMANDS: [(&str, &str); 7] = [
 ];
 
 /// Options of similar tools, and what does their work here.
-const OPTIONS: [(&str, &str); 4] = [
+const OPTIONS: [(&str, &str); 5] = [
     ("--dry-run", "`clustermesh render --check` writes nothing and lists what differs"),
     ("--base", "`clustermesh diff --against REVISION` compares with a commit"),
     ("--cluster", "write only the name of the cluster"),
     ("--strict", "`--fail-on warning` fails for warnings too"),
+    ("-f", "`--mesh FILE` reads a mesh"),
 ];
 
 /// Adds what a user probably meant to an error about an unknown word.
@@ -51,12 +52,12 @@ fn of_argument(word: &str, error: &clap::Error, program: &clap::Command) -> Opti
     let mut of_usage = usage.split_whitespace();
     let command = of_usage.find_map(|it| program.find_subcommand(it))?;
     let name = command.get_name();
-    let Some(option) = word.strip_prefix("--") else {
-        return of_value(name, word);
-    };
     if let Some(tip) = known(&OPTIONS, word) {
         return Some(tip);
     }
+    let Some(option) = word.strip_prefix("--") else {
+        return if word.starts_with('-') { None } else { of_value(name, word) };
+    };
     if option == "target" && command.get_positionals().next().is_some() {
         return Some(format!("`clustermesh {name} CLUSTER` takes the name without an option"));
     }

@@ -9,10 +9,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
+use clustermesh::document::nearest;
 
 use super::roots::Roots;
-use super::{EntryType, kind, shown};
+use super::{EntryType, folder_of, kind, shown};
 
 /// The longest time that a pipe may have no writer.
 const WRITER: Duration = Duration::from_secs(5);
@@ -39,7 +40,21 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
         let (mut file, metadata) = open(roots, path)?;
         bounded_text(&mut file, metadata.len(), limit)
     };
-    read().with_context(|| format!("cannot read {}", shown(path)))
+    let read = read().map_err(|it| or_meant(roots, path, it));
+    read.with_context(|| format!("cannot read {}", shown(path)))
+}
+
+/// Adds to an error about a missing file or folder which one beside it was probably meant.
+fn or_meant(roots: &Roots, path: &Path, error: anyhow::Error) -> anyhow::Error {
+    let is_missing = error.downcast_ref().is_some_and(is_absence);
+    let name = path.file_name().filter(|_| is_missing).and_then(|it| it.to_str());
+    let Some(name) = name else { return error };
+    let mut beside = entries(roots, folder_of(path)).unwrap_or_default();
+    beside.sort_by(|one, other| one.0.cmp(&other.0));
+    match nearest(name, beside.iter().filter_map(|it| it.0.to_str())) {
+        Some(it) => anyhow!("{error}; did you mean {}?", shown(&path.with_file_name(it))),
+        None => error,
+    }
 }
 
 /// Returns the standard input, of at most `limit` bytes. It can be read once.
@@ -139,7 +154,8 @@ pub(crate) fn entries(roots: &Roots, folder: &Path) -> anyhow::Result<Vec<(OsStr
             })
             .collect()
     };
-    list().with_context(|| format!("cannot read the folder {}", shown(folder)))
+    let list = list().map_err(|it| or_meant(roots, folder, it));
+    list.with_context(|| format!("cannot read the folder {}", shown(folder)))
 }
 
 /// Opens a file, if it may be read.

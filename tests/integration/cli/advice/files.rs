@@ -64,6 +64,43 @@ fn a_mesh_with_another_ending() {
 }
 
 #[test]
+fn a_file_that_the_config_misspells() {
+    let folder = Folder::rendered();
+    folder.write("expectations.yml", "");
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
+    folder.write("clustermesh.yaml", format!("{config}expectations: expectation.yml\n"));
+    insta::assert_snapshot!(folder.run(&["validate"]).stderr, @"");
+    fs::create_dir(folder.path("policies")).unwrap();
+    folder.write("clustermesh.yaml", format!("{config}policies: policy\n"));
+    insta::assert_snapshot!(folder.run(&["validate"]).stderr, @"");
+}
+
+/// Its groups are those of a mesh that cannot be read.
+#[test]
+fn expectations_beside_a_broken_mesh() {
+    let folder = Folder::mesh();
+    let groups = format!("{}  groups: {{ edge: [north, west] }}\n", folder.read("mesh.yaml"));
+    folder.write(
+        "expectations.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n  - from: { cluster: east }\n    to: { group: \
+         edge }\n    expect: Reach\n",
+    );
+    folder.write("mesh.yaml", &groups);
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+    folder.write("mesh.yaml", groups.replace("  name:", "   name:").replace("kind:", " kind:"));
+    assert_eq!(findings(&folder).len(), 1, "{:?}", findings(&folder));
+}
+
+#[test]
+fn a_variable_of_the_environment_that_is_misspelled() {
+    let folder = Folder::rendered();
+    let run = folder.run_with(&[("CLUSTERMESH_MESH", "x.yaml")], &["validate"]);
+    insta::assert_snapshot!(run.stderr, @"");
+    let run = folder.run_with(&[("CLUSTERMESH_VERSION", "1")], &["validate"]);
+    assert_eq!(run.stderr, "");
+}
+
+#[test]
 fn a_template_that_is_half_merged() {
     let folder = with_outputs();
     let path = "templates/app.yaml";

@@ -123,6 +123,8 @@ fn knows_what_was_meant() {
         &["capacity", "--target", "east"],
         &["verify", "--allow-pause"],
         &["snapshot", "--form", "x"],
+        &["render", "-o", "yaml"],
+        &["render", "-f", "mesh.yaml"],
         &["trace", "east", "n1", "west"],
     ]
     .map(|words| {
@@ -139,6 +141,8 @@ fn knows_what_was_meant() {
     capacity --target east: tip: `clustermesh capacity CLUSTER` takes the name without an option
     verify --allow-pause: tip: `--allow-pause` is an option of `diff`
     snapshot --form x: tip: a similar option exists: `--from`
+    render -o yaml:
+    render -f mesh.yaml: tip: `--mesh FILE` reads a mesh
     trace east n1 west:
     ");
     let hostile = refusal(&["render", "a\u{1b}[31m"]);

@@ -363,7 +363,7 @@ impl<'a> Keeper<'a> {
         Ok(match read(cluster, &text) {
             Ok(snapshot) => OldSnapshot::Read(snapshot),
             Err(_) if !own_files::is_ours(&text) => {
-                OldSnapshot::Unreadable(own_files::WITHHELD.to_owned())
+                OldSnapshot::Unreadable(own_files::withheld(&text).to_owned())
             }
             Err(error) => OldSnapshot::Unreadable(escaped(&error.to_string(), 400)),
         })

@@ -1,0 +1,193 @@
+//! Indentation: lines that are aligned with no line above them.
+
+use std::ops::Range;
+
+/// The longest key that is named in a message, in bytes.
+const LONGEST_KEY: usize = 64;
+
+/// A line with an indentation that no line above it has.
+pub(super) struct Misindented<'t> {
+    /// The first token of the line.
+    token: Token<'t>,
+    /// The tokens that it could be aligned with, the deepest first.
+    candidates: Vec<Token<'t>>,
+    /// The key of an item whose dash has its indentation, and the dash.
+    item: Option<[Token<'t>; 2]>,
+}
+
+/// A key or the dash of a list item, and its position.
+#[derive(Clone, Copy)]
+struct Token<'t> {
+    /// The key; nothing for a dash.
+    key: Option<&'t str>,
+    /// The number of characters before it.
+    column: usize,
+    /// The line, counted from one.
+    line: usize,
+}
+
+impl<'t> Misindented<'t> {
+    /// Looks at the line of an error at a byte: whether its first key or dash is aligned with none above it.
+    pub(super) fn find(text: &'t str, error: usize) -> Option<Self> {
+        let start = text.get(..error)?.rfind('\n').map_or(0, |end| end + 1);
+        let mut open: Vec<Token> = Vec::new();
+        let mut number = 1;
+        for line in text.get(..start)?.lines() {
+            if line.starts_with("---") || line.starts_with("...") {
+                open.clear();
+            }
+            for token in tokens(line, number) {
+                // A list may have the indentation of the key that it belongs to.
+                open.retain(|it: &Token| {
+                    it.column < token.column
+                        || it.column == token.column && it.key.is_some() && token.key.is_none()
+                });
+                open.push(token);
+            }
+            number += 1;
+        }
+        let line = text.get(start..)?.lines().next()?;
+        let token = tokens(line, number).into_iter().next()?;
+        let length = token.key.map_or(1, str::len);
+        if token.column + length < error - start {
+            return None;
+        }
+        let item = open.iter().find(|it| it.column == token.column).and_then(|dash| {
+            let line = text.lines().nth(dash.line - 1)?;
+            let [.., key] = tokens(line, dash.line)[..] else { return None };
+            Some([key, *dash])
+        });
+        open.retain(|it| it.key.is_some() == token.key.is_some());
+        let is_aligned = open.iter().any(|it| it.column == token.column);
+        let above = open.iter().rfind(|it| token.column < it.column);
+        let below = open.iter().rfind(|it| it.column < token.column);
+        let candidates: Vec<Token> = above.into_iter().chain(below).copied().collect();
+        (!is_aligned && !candidates.is_empty()).then_some(Self { token, candidates, item })
+    }
+
+    /// Returns the problem as a message.
+    pub(super) fn message(&self) -> String {
+        let spaces = spaces(self.token.column);
+        match self.token.key {
+            Some(key) => {
+                format!("the indentation of `{key}` ({spaces}) matches no key above it")
+            }
+            None => {
+                format!("the indentation of this list item ({spaces}) matches no list above it")
+            }
+        }
+    }
+
+    /// Returns what to write instead.
+    pub(super) fn help(&self) -> String {
+        let candidates: Vec<String> = self
+            .candidates
+            .iter()
+            .map(|it| {
+                let (spaces, line) = (spaces(it.column), it.line);
+                match it.key {
+                    Some(key) => format!("by {spaces}, like `{key}` in line {line}"),
+                    None => format!("by {spaces}, like the list item in line {line}"),
+                }
+            })
+            .collect();
+        let help = format!("indent it {}", candidates.join(", or "));
+        match (self.token.key, self.item) {
+            (Some(own), Some([first, dash])) if first.key == Some(own) => {
+                format!("write `- ` before `{own}` to begin an item, as in line {}", dash.line)
+            }
+            (Some(_), Some([_, dash])) => {
+                format!(
+                    "{help}; or write `- ` before it to begin an item, as in line {}",
+                    dash.line
+                )
+            }
+            (Some(_), None) if self.candidates.iter().all(|it| it.column < self.token.column) => {
+                format!("{help}; or restore the line that was deleted above it")
+            }
+            _ => help,
+        }
+    }
+
+    /// Returns the bytes of the first token of the line of an error.
+    pub(super) fn bytes(&self, text: &str, error: usize) -> Range<usize> {
+        let start = text.get(..error).unwrap_or_default().rfind('\n').map_or(0, |end| end + 1)
+            + self.token.column;
+        start..start + self.token.key.map_or(1, str::len)
+    }
+}
+
+fn spaces(number: usize) -> String {
+    match number {
+        1 => "1 space".to_owned(),
+        number => format!("{number} spaces"),
+    }
+}
+
+/// Returns the dashes and the key that a line starts with.
+fn tokens(line: &str, number: usize) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let mut rest = line.trim_start_matches(' ');
+    while let Some(item) = rest.strip_prefix('-') {
+        if !item.is_empty() && !item.starts_with([' ', '\r']) {
+            return tokens;
+        }
+        tokens.push(Token { key: None, column: line.len() - rest.len(), line: number });
+        rest = item.trim_start_matches(' ');
+    }
+    let Some((key, value)) = rest.split_once(':') else {
+        return tokens;
+    };
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.' | '/');
+    let is_key = !key.is_empty() && key.len() <= LONGEST_KEY && key.chars().all(is_plain);
+    if is_key && (value.is_empty() || value.starts_with([' ', '\r'])) {
+        tokens.push(Token { key: Some(key), column: line.len() - rest.len(), line: number });
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(text: &str, line: usize) -> Option<String> {
+        let before = text.split_inclusive('\n').take(line - 1);
+        let start: usize = before.map(str::len).sum();
+        let rest = &text[start..];
+        let indent = rest.len() - rest.trim_start_matches(' ').len();
+        let found = Misindented::find(text, start + indent)?;
+        Some(format!("{}; {}", found.message(), found.help()))
+    }
+
+    #[test]
+    fn a_key_is_compared_with_the_open_keys_above_it() {
+        let text = "spec:\n  clusters:\n    - name: west\n     podCIDRs: [10.0.0.0/16]\n";
+        insta::assert_snapshot!(report(text, 4).unwrap(), @"the indentation of `podCIDRs` (5 spaces) matches no key above it; indent it by 6 spaces, like `name` in line 3, or by 2 spaces, like `clusters` in line 2");
+        let text = "spec:\n  clusters:\n    - name: west\n    podCIDRs: [10.0.0.0/16]\n";
+        insta::assert_snapshot!(report(text, 4).unwrap(), @"the indentation of `podCIDRs` (4 spaces) matches no key above it; indent it by 6 spaces, like `name` in line 3, or by 2 spaces, like `clusters` in line 2; or write `- ` before it to begin an item, as in line 3");
+        let text = "metadata:\n  name: x\n spec:\n";
+        insta::assert_snapshot!(report(text, 3).unwrap(), @"the indentation of `spec` (1 space) matches no key above it; indent it by 2 spaces, like `name` in line 2, or by 0 spaces, like `metadata` in line 1");
+        let text = "a:\n  b: 1\n    c: 2\n";
+        insta::assert_snapshot!(report(text, 3).unwrap(), @"the indentation of `c` (4 spaces) matches no key above it; indent it by 2 spaces, like `b` in line 2; or restore the line that was deleted above it");
+    }
+
+    #[test]
+    fn an_item_is_compared_with_the_open_lists_above_it() {
+        let text = "a:\n  - b: 1\n - b: 2\n";
+        insta::assert_snapshot!(report(text, 3).unwrap(), @"the indentation of this list item (1 space) matches no list above it; indent it by 2 spaces, like the list item in line 2");
+    }
+
+    #[test]
+    fn aligned_lines_and_values_are_not_reported() {
+        for (text, line) in [
+            ("a:\n  b: 1\n  c: 2\n", 3),
+            ("a:\n- b\n- c\n", 3),
+            ("a:\n- b\nc: 1\n", 3),
+            ("a: 1\n", 1),
+            ("a:\n  text\n", 2),
+            ("a:\n  b: 1\n---\n c: 1\n", 4),
+        ] {
+            assert_eq!(report(text, line), None, "{text}");
+        }
+    }
+}
