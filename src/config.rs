@@ -211,7 +211,7 @@ fn explain_level(problem: &mut Finding) {
 
 /// Returns the JSON Schema of a config.
 pub fn schema() -> Schema {
-    schema::of_input::<WrittenConfig>()
+    schema::of_written::<WrittenConfig>()
 }
 
 impl WrittenConfig {

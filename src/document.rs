@@ -7,11 +7,12 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 
 use crate::diagnostic::{Finding, Mistakes, escaped, mistake};
 use crate::place::{Part, Place};
+use crate::schema;
 
 mod plain;
 mod position;
@@ -209,7 +210,7 @@ pub struct Form<T> {
 impl<T: DeserializeOwned + JsonSchema> Form<T> {
     /// Returns the form of a type.
     pub fn new() -> Self {
-        Self { schema: SchemaGenerator::default().into_root_schema_for::<T>(), reads: PhantomData }
+        Self { schema: schema::of_written::<T>(), reads: PhantomData }
     }
 
     /// Reads the tree at `place`.

@@ -129,7 +129,7 @@ pub fn read(source: &Source, groups: &KnownGroups) -> Result<Expectations, Vec<F
 
 /// Returns the JSON Schema of a file of expectations.
 pub fn schema() -> Schema {
-    schema::of_input::<WrittenExpectations>()
+    schema::of_written::<WrittenExpectations>()
 }
 
 /// Undeclared paths that may work although all others are forbidden.

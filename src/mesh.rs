@@ -269,7 +269,7 @@ pub fn without_node_addresses(meshes: &[Mesh]) -> BTreeSet<&ClusterName> {
 
 /// Returns the JSON Schema of a `ClusterMesh`.
 pub fn schema() -> schemars::Schema {
-    schema::of_input::<raw::RawMesh>()
+    schema::of_written::<raw::RawMesh>()
 }
 
 impl Entry {

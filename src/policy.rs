@@ -140,7 +140,7 @@ pub fn none_in(place: Place) -> Finding {
 
 /// Returns the JSON Schema of a policy.
 pub fn schema() -> Schema {
-    schema::of_input::<WrittenPolicy>()
+    schema::of_written::<WrittenPolicy>()
 }
 
 /// Narrows meshes by policies, and reports what the policies contradict, and names that no mesh has if the meshes were read

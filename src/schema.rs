@@ -3,6 +3,8 @@
 //! They are generated from the types that the gates read and the writers write, so that they always
 //! agree with the program.
 
+use std::collections::BTreeSet;
+
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema};
@@ -24,6 +26,42 @@ impl Serialize for ExampleFile {
 /// Returns the schema of what can be read into a `T`.
 pub fn of_input<T: JsonSchema>() -> Schema {
     published::<T>(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+/// Returns the schema of a file that people write and that becomes a `T`. A field without its value is a mistake in it: a list
+/// whose items were deleted was written to forbid the rest. Only mappings of fields may be empty.
+pub fn of_written<T: JsonSchema>() -> Schema {
+    let mut schema = of_input::<T>();
+    let definitions = schema.get("$defs").and_then(Value::as_object);
+    let is_mapping = |it: &Value| {
+        it["type"] == "object"
+            && matches!(it.get("additionalProperties"), None | Some(Value::Bool(false)))
+    };
+    let mappings = definitions.into_iter().flatten().filter(|(_, it)| is_mapping(it));
+    let mappings: BTreeSet<String> = mappings.map(|(name, _)| format!("#/$defs/{name}")).collect();
+    RecursiveTransform(|it: &mut Schema| demand_value(it, &mappings)).transform(&mut schema);
+    schema
+}
+
+/// Takes out that a value may be null, unless it is one of these mappings.
+fn demand_value(schema: &mut Schema, mappings: &BTreeSet<String>) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|it| it != "null");
+    }
+    let only = schema.get("type").and_then(Value::as_array).and_then(|it| it.first().cloned());
+    if let Some(only) = only {
+        schema.insert("type".to_owned(), only);
+    }
+    let reference = schema.get("anyOf").and_then(|it| it.pointer("/0/$ref")).cloned();
+    let is_nullable =
+        schema.get("anyOf").and_then(|it| it.pointer("/1/type")) == Some(&Value::from("null"));
+    if let Some(Value::String(name)) = reference
+        && is_nullable
+        && !mappings.contains(&name)
+    {
+        schema.remove("anyOf");
+        schema.insert("$ref".to_owned(), Value::String(name));
+    }
 }
 
 /// Returns the schema of what a `T` is written as.

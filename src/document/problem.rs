@@ -219,7 +219,7 @@ const SHORTEST_PART: usize = 3;
 /// Adds the names to a finding that were probably meant.
 ///
 /// # Errors
-/// The finding as it is, if there are none, or so many that this would be a riddle.
+/// The finding as it is, if there are none, or too many for a question.
 pub(crate) fn suggesting<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,

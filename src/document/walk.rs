@@ -197,9 +197,7 @@ impl<'a> Walk<'a> {
         }
         if known.is_some() && entry.value.is_null() {
             let is_required = mapping.required.contains(&name);
-            // A mapping without its fields is the same as without all of them. Without its items, a list is not: it was
-            // written to forbid the rest.
-            if is_required || !matches!(shape, Shape::Mapping(Mapping { others: None, .. })) {
+            if is_required || !shape::admits_null(schema) {
                 let named = place.clone().named();
                 self.problems.push(problem::empty_field(name, is_required, named));
             }

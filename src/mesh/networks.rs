@@ -109,7 +109,7 @@ pub(super) fn declared(
     let additional = list("additionalCIDRs", &cluster.additional_cidrs, findings);
     let allowed = list("allowedNetworks", &cluster.allowed_networks, findings);
     let all = [&allowed, &pods, &wireguard, &services, &additional];
-    // Which of two forms is right is not known.
+    // Only a person knows the right one of two forms.
     let meant = all.into_iter().skip(usize::from(is_mixed));
     DeclaredNetworks {
         ranges: meant.flatten().flatten().cloned().collect(),

@@ -183,6 +183,9 @@ impl ServiceGate<'_> {
                 Some(meant) => format!(
                     "did you mean `{meant}`? Otherwise, add `{namespace}` to `acceptedServices` of `{name}`"
                 ),
+                None if target.accepted_services.iter().all(BTreeSet::is_empty) => {
+                    format!("add `{namespace}` to `acceptedServices` of `{name}`")
+                }
                 None => format!(
                     "write a namespace that `{name}` accepts ({}), or add `{namespace}` to its `acceptedServices`",
                     listed(target.accepted_services.iter().flatten().map(|it| format!("`{it}`")))

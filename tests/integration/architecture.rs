@@ -29,7 +29,7 @@ const MODULES: &[(&str, &str)] = &[
     ("schema", ""),
     ("yaml", "diagnostic"),
     // Gates
-    ("document", "text place diagnostic"),
+    ("document", "text place diagnostic schema"),
     ("mesh", "text name net wireguard granularity port selector place diagnostic schema document"),
     ("snapshot", "text name net wireguard port place diagnostic string_map schema"),
     ("config", "text name place diagnostic schema document mesh"),

@@ -109,6 +109,12 @@ fn resolved<'a>(schema: &'a Json, root: &'a Json) -> &'a Json {
     schema
 }
 
+/// Returns whether a field may be there without a value.
+pub(super) fn admits_null(schema: &Json) -> bool {
+    let branches = schema.get("anyOf").and_then(Json::as_array);
+    branches.into_iter().flatten().any(|it| kind(it) == Some("null"))
+}
+
 fn kind(schema: &Json) -> Option<&str> {
     match schema.get("type")? {
         Json::String(kind) => Some(kind),

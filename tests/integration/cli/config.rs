@@ -24,11 +24,10 @@ clusters:
   east: { kubeconfig: secrets/east.yaml, context: admin }
   north: { inCluster: true }
   south: { kubeconfig: ../south.yaml, inCluster: false }
-  west: { context: ~ }
+  west: {}
 limits:
   nodes: 1000
   lostPercent: 0
-  gonePercent:
 ";
 
 /// What every run has.

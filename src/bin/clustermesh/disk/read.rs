@@ -51,7 +51,8 @@ fn or_meant(roots: &Roots, path: &Path, error: anyhow::Error) -> anyhow::Error {
     let Some(name) = name else { return error };
     let mut beside = entries(roots, folder_of(path)).unwrap_or_default();
     beside.sort_by(|one, other| one.0.cmp(&other.0));
-    match nearest(name, beside.iter().filter_map(|it| it.0.to_str())) {
+    let others = beside.iter().filter_map(|it| it.0.to_str()).filter(|it| *it != name);
+    match nearest(name, others) {
         Some(it) => anyhow!("{error}; did you mean {}?", shown(&path.with_file_name(it))),
         None => error,
     }

@@ -41,7 +41,6 @@ pub(super) fn whole_mesh() -> Value {
         "wireguardCIDR": "10.4.0.0/16",
         "serviceCIDR": "10.43.0.0/16",
         "additionalCIDRs": ["10.0.2.0/24"],
-        "allowedNetworks": null,
         "wireguardPort": 51820,
         "persistentKeepalive": 25,
         "nodeSelector": {
@@ -93,7 +92,7 @@ pub(super) fn whole_mesh() -> Value {
             "uid": "1d6f3a1e",
         },
         "spec": {
-            "topology": { "mode": "Links", "links": [["east", "west"]], "hubs": null },
+            "topology": { "mode": "Links", "links": [["east", "west"]] },
             "groups": { "all": ["east", "west"] },
             "externalPeers": external_peers,
             "services": [{
@@ -123,7 +122,6 @@ pub(super) fn whole_mesh() -> Value {
                 {
                     "name": "west",
                     "allowedNetworks": ["10.8.0.0/14"],
-                    "podCIDRs": null,
                     "serviceCIDR": "",
                     "additionalCIDRs": [],
                 },
@@ -173,7 +171,7 @@ fn whole_config() -> Value {
         "expectations": "expectations.yaml",
         "clusters": {
             "east": { "kubeconfig": "east.yaml", "context": "east", "inCluster": false },
-            "west": { "inCluster": true, "kubeconfig": null },
+            "west": { "inCluster": true },
             "north": { "kubeconfigSecret": { "namespace": "tenant", "name": "north", "key": "config" } },
         },
         "limits": {
@@ -224,7 +222,7 @@ fn whole_expectations() -> Value {
             "exceptions": [{
                 "name": "e",
                 "from": { "clusters": ["east", "west"], "class": "Node" },
-                "to": { "other": true, "cluster": null },
+                "to": { "other": true },
                 "class": "Service",
                 "reason": "metrics",
                 "until": "2027-01-31",
@@ -244,7 +242,7 @@ fn whole_expectations() -> Value {
                     "addresses": ["10.42.0.0/16", "fd00:42::1"],
                     "class": "Node",
                 },
-                "to": { "cluster": null, "nodeSelector": {}, "addresses": ["10.43.0.10"] },
+                "to": { "nodeSelector": {}, "addresses": ["10.43.0.10"] },
                 "class": "Pod",
                 "expect": "Reach",
                 "survives": { "nodes": 1 },
