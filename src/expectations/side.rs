@@ -154,7 +154,7 @@ impl SideReader<'_> {
     fn group(&mut self, name: &str, place: Place) -> Option<SelectedClusters> {
         let Some(group) = self.groups.get(name) else {
             let message = format!("unknown group {}", Quoted(name));
-            let finding = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, "");
+            let finding = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, "").shadow();
             self.findings.push(match nearest(name, self.groups.names()) {
                 Some(meant) => finding.meant(meant),
                 None => finding.help(

@@ -131,6 +131,8 @@ fn knows_what_was_meant() {
         let refusal = refusal(words);
         let tip = refusal.lines().find(|it| it.starts_with("  tip: "));
         format!("{}: {}", words.join(" "), tip.unwrap_or_default().trim_start())
+            .trim_end()
+            .to_owned()
     });
     insta::assert_snapshot!(tips.join("\n"), @"
     version: tip: `clustermesh --version` prints the version

