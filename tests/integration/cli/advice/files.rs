@@ -71,8 +71,8 @@ fn a_file_that_the_config_misspells() {
     folder.write("clustermesh.yaml", format!("{config}expectations: expectation.yml\n"));
     insta::assert_snapshot!(folder.run(&["validate"]).stderr, @"error: cannot read `expectation.yml`: No such file or directory (os error 2); did you mean `expectations.yml`?");
     fs::create_dir(folder.path("policies")).unwrap();
-    folder.write("clustermesh.yaml", format!("{config}policies: policie\n"));
-    insta::assert_snapshot!(folder.run(&["validate"]).stderr, @"error: cannot read the folder `policie`: No such file or directory (os error 2); did you mean `policies`?");
+    folder.write("clustermesh.yaml", format!("{config}policies: policies.d\n"));
+    insta::assert_snapshot!(folder.run(&["validate"]).stderr, @"error: cannot read the folder `policies.d`: No such file or directory (os error 2); did you mean `policies`?");
 }
 
 /// Its groups are those of a mesh that cannot be read.

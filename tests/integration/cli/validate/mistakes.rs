@@ -32,11 +32,12 @@ fn points_at_what_is_no_yaml_in_the_config() {
     let folder = Folder::rendered();
     folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: 'Config\n");
     insta::assert_snapshot!(refusal(&folder, 2), @"
-    error[syntax-error]: not valid YAML: a quote is not closed in its line, and the next line is not indented further
-     --> clustermesh.yaml:2:15
+    error[syntax-error]: not valid YAML: a quote is not closed in its line
+     --> clustermesh.yaml:2:7
       |
     2 | kind: 'Config
-      |              ^
+      |       ^
+    help: close the quote, or remove it
 
     1 error
     ");
