@@ -66,11 +66,11 @@ fn meaning(expectation: &Expectation) -> ([bool; 2], [SideMeaning<'_>; 2]) {
 }
 
 /// A count of what is still compared.
-struct Comparison {
+struct ComparisonBudget {
     left: Cell<usize>,
 }
 
-impl Comparison {
+impl ComparisonBudget {
     /// Returns whether two selections may still be compared, in all clusters or in one.
     fn may_compare(&self, one: &Selection, other: &Selection, is_in_one: bool) -> bool {
         let clusters = |it: &Selection| it.clusters.as_ref().map_or(0, |it| it.members.len());
@@ -89,7 +89,7 @@ impl Comparison {
 
 /// Returns the expectations, the exceptions and the general denial that one version has otherwise than the other.
 pub(super) fn changes(old: &Controls, new: &Controls, lineage: &Lineage) -> Vec<ControlChange> {
-    let compared = Comparison { left: Cell::new(MOST_COMPARED) };
+    let compared = ComparisonBudget { left: Cell::new(MOST_COMPARED) };
     let denials: Vec<Sides> = denials(new).map(sides).collect();
     let (had, has) = (&old.expectations.expectations, &new.expectations.expectations);
     let surviving: Vec<Sides> = has.iter().filter(|it| it.survives_a_node).map(sides).collect();
@@ -131,7 +131,11 @@ pub(super) fn changes(old: &Controls, new: &Controls, lineage: &Lineage) -> Vec<
 }
 
 /// Compares `undeclared: Deny` and its exceptions.
-fn of_undeclared(old: &Controls, new: &Controls, compared: &Comparison) -> Vec<ControlChange> {
+fn of_undeclared(
+    old: &Controls,
+    new: &Controls,
+    compared: &ComparisonBudget,
+) -> Vec<ControlChange> {
     let [before, after] = [old, new].map(|it| it.expectations.denied.as_ref());
     let value = |place: &Place| WrittenValues {
         values: vec!["Deny".to_owned()],
@@ -147,7 +151,7 @@ fn of_undeclared(old: &Controls, new: &Controls, compared: &Comparison) -> Vec<C
         });
     }
     let [had, has] = [before, after].map(|it| it.map_or(&[][..], |it| &it.exceptions));
-    let [had_names, has_names] = [had, has].map(|it| {
+    let [by_old_name, by_new_name] = [had, has].map(|it| {
         let by_name = it.iter().rev().map(|it| (&it.name, it));
         by_name.collect::<BTreeMap<&String, &Exception>>()
     });
@@ -156,7 +160,7 @@ fn of_undeclared(old: &Controls, new: &Controls, compared: &Comparison) -> Vec<C
         is_as_long && compared.covers(&old.from, &new.from) && compared.covers(&old.to, &new.to)
     };
     for it in has {
-        let same = had_names.get(&it.name).copied();
+        let same = by_old_name.get(&it.name).copied();
         if same.is_some_and(|old| allows(old, it) && allows(it, old)) {
             continue;
         }
@@ -167,7 +171,7 @@ fn of_undeclared(old: &Controls, new: &Controls, compared: &Comparison) -> Vec<C
             after: Some(written_exception(it)),
         });
     }
-    let gone = had.iter().filter(|it| !has_names.contains_key(&it.name));
+    let gone = had.iter().filter(|it| !by_new_name.contains_key(&it.name));
     changes.extend(gone.map(|it| ControlChange {
         subject: format!("exception {}", Quoted(&it.name)),
         is_weaker: false,
@@ -196,7 +200,7 @@ fn is_same(one: &Expectation, other: &Expectation) -> bool {
 }
 
 /// Returns whether some expectations are about all paths of an old one: one of them is, or one for each pair of its clusters.
-fn are_kept(old: Sides, new: &[Sides], lineage: &Lineage, compared: &Comparison) -> bool {
+fn are_kept(old: Sides, new: &[Sides], lineage: &Lineage, compared: &ComparisonBudget) -> bool {
     let has = |new: &SelectedClusters, old: &ClusterName| {
         lineage.has_all(old, |it| new.members.contains_key(it))
     };
@@ -251,7 +255,7 @@ fn has_parts(
 
 /// Returns whether an expectation allows for good what the old version allowed until a day: with `undeclared: Deny`, paths
 /// that must work are allowed.
-fn prolongs(old: &Controls, new: &Expectation, compared: &Comparison) -> bool {
+fn prolongs(old: &Controls, new: &Expectation, compared: &ComparisonBudget) -> bool {
     let reached = |it: &&Expectation| it.expected == Expected::Reach;
     let has_all =
         |it: &Expectation| compared.covers(&it.from, &new.from) && compared.covers(&it.to, &new.to);

@@ -13,13 +13,15 @@ use crate::packet::trace::Trace;
 use crate::packet::{Doubt, Ending};
 use meant::{Chosen, Stock, TakenAddresses};
 
-pub(super) use judge::{ExpectationJudge, keeps_for_certain, traces};
+pub(super) use judge::{ExpectationJudge, keeps_for_certain};
 pub(super) use meant::{Meant, OldBlock};
+pub(super) use packets::traces;
 
 mod group;
 mod judge;
 pub(super) mod masked;
 mod meant;
+mod packets;
 mod survival;
 
 pub use survival::{MeantBlocks, Survival};

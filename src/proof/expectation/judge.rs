@@ -9,8 +9,9 @@ use by_address::ByAddress;
 
 use super::group::{ClassGroup, Lot};
 use super::meant::{Chosen, Meant, Stock};
+use super::packets::{packet, traces};
 use super::{Check, ExpectationSide, LeftOut, of_sides};
-use crate::agent::fabric::{Fabric, NodeRef, Site, SiteId, SitePair, Sites, are_few};
+use crate::agent::fabric::{NodeRef, Site, SiteId, SitePair, Sites, are_few};
 use crate::expectations::{Expectation, Expected};
 use crate::kilo::id::NodeId;
 use crate::kilo::topology::Leader;
@@ -19,11 +20,9 @@ use crate::net::Family;
 use crate::net::prefixes::Span;
 use crate::packet::premise::Premise;
 use crate::packet::trace::Trace;
-use crate::packet::{Goal, Packet, Session};
+use crate::packet::{Goal, Packet};
 use crate::proof::claimed::{self, ReportedAddresses};
-use crate::proof::reach::{
-    AddressBlock, ClassOutcome, Endings, ForwardingView, Proven, Reach, pieces,
-};
+use crate::proof::reach::{AddressBlock, ClassOutcome, Endings, ForwardingView, Proven, Reach};
 
 /// Both families of addresses.
 const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
@@ -422,37 +421,4 @@ impl Check<'_> {
 fn is_less(packet: &Packet, known: Option<&Trace>) -> bool {
     let size = |it: &Packet| (it.source, it.destination);
     known.is_none_or(|known| size(packet) < size(&known.packet))
-}
-
-/// Follows a packet from each piece of a block to each piece of another one.
-pub(in crate::proof) fn traces(
-    fabric: &Fabric,
-    pair: SitePair,
-    sender: AddressBlock,
-    receiver: AddressBlock,
-) -> impl Iterator<Item = Trace> {
-    let [home, away] = pair.both().map(|it| fabric.site(it));
-    let sources = pieces(away, home, sender.span);
-    let destinations = pieces(home, away, receiver.span);
-    let packets = sources.into_iter().flat_map(move |source| {
-        let destinations = destinations.clone().into_iter();
-        destinations.filter_map(move |destination| {
-            let sender = AddressBlock { span: source, ..sender };
-            let receiver = AddressBlock { span: destination, ..receiver };
-            packet(pair, sender, receiver)
-        })
-    });
-    packets.map(|it| fabric.exchange(it))
-}
-
-/// Returns the smallest packet from one block to another.
-fn packet(pair: SitePair, sender: AddressBlock, receiver: AddressBlock) -> Option<Packet> {
-    let node = sender.owner.node()?;
-    Some(Packet {
-        from: NodeRef { site: pair.from, node },
-        source: sender.span.first_address(),
-        to: receiver.owner.goal(pair.to),
-        destination: receiver.span.first_address(),
-        session: Session::New,
-    })
 }

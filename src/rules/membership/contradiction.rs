@@ -78,21 +78,6 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
             (field, field)
         }
     };
-    let outside = |actual: Vec<String>, noun: &str, (field, declared): (&str, &[Range])| {
-        let actual = listed(actual);
-        let problem = if declared.is_empty() {
-            format!("{noun}, but no range for them is declared: {actual}")
-        } else {
-            let declared = listed(declared.iter().map(|it| it.cidr.to_string()));
-            format!("{noun} outside the declared {declared}: {actual}")
-        };
-        (
-            problem,
-            format!(
-                "correct `{field}` of `{cluster}` in the mesh so that it contains these {noun}"
-            ),
-        )
-    };
     // A node is left out for one reason, and may contradict several lines.
     let selector = &member.entry.selector;
     let nodes = member.cluster.nodes.iter();
@@ -103,7 +88,7 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
                 Err(ExcludedReason::PodCidrOutOfRange { cidr }) => Some(cidr.to_string()),
                 _ => None,
             });
-            let (problem, help) = outside(actual.collect(), "pod CIDRs", pods);
+            let (problem, help) = outside(cluster, actual.collect(), "pod CIDRs", pods);
             (problem, pods_line(member).unwrap_or(help))
         }
         Contradicted::WireguardRange => {
@@ -115,7 +100,7 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
             let is_others =
                 |it: &IpAddr| others(member, cluster).any(|other| other.cidr.holds(*it));
             let texts = actual.iter().map(ToString::to_string).collect();
-            let (problem, help) = outside(texts, "WireGuard addresses", wireguard);
+            let (problem, help) = outside(cluster, texts, "WireGuard addresses", wireguard);
             let help = match wireguard.1 {
                 [declared] if actual.iter().any(is_others) => {
                     format!("start Kilo in `{cluster}` with `--subnet={}`", declared.cidr)
@@ -134,6 +119,25 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
             ),
         ),
     }
+}
+
+/// Returns what nodes have outside of a field, and how to correct the field.
+fn outside(
+    cluster: &ClusterName,
+    actual: Vec<String>,
+    noun: &str,
+    (field, declared): (&str, &[Range]),
+) -> (String, String) {
+    let actual = listed(actual);
+    let problem = if declared.is_empty() {
+        format!("{noun}, but no range for them is declared: {actual}")
+    } else {
+        let declared = listed(declared.iter().map(|it| it.cidr.to_string()));
+        format!("{noun} outside the declared {declared}: {actual}")
+    };
+    let help =
+        format!("correct `{field}` of `{cluster}` in the mesh so that it contains these {noun}");
+    (problem, help)
 }
 
 /// Returns the line for the declared pod ranges that any node has and those that most nodes have, unless another range
