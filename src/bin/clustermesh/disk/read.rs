@@ -46,7 +46,8 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
 
 /// Adds to an error about a missing file or folder which one beside it was probably meant.
 fn or_meant(roots: &Roots, path: &Path, error: anyhow::Error) -> anyhow::Error {
-    let is_missing = error.downcast_ref().is_some_and(is_absence);
+    // A link to nothing has the right name.
+    let is_missing = matches!(type_of(roots, path), Ok(None));
     let name = path.file_name().filter(|_| is_missing).and_then(|it| it.to_str());
     let Some(name) = name else { return error };
     let mut beside = entries(roots, folder_of(path)).unwrap_or_default();
