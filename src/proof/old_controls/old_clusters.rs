@@ -20,7 +20,7 @@ pub struct OldClusters<'c> {
     new: BTreeSet<&'c ClusterName>,
     keys: BTreeMap<[u8; 32], BTreeSet<&'c ClusterName>>,
     ranges: Prefixes<&'c ClusterName>,
-    /// The classes for which the old meshes declare ranges.
+    /// The classes for which the old meshes declare ranges, and where these do not decide, that of the pods of old nodes.
     classes: Prefixes<AddressClass>,
 }
 
@@ -43,7 +43,13 @@ impl<'c> OldClusters<'c> {
         // A cluster in several meshes declares the same ranges in each.
         let given = |it: &'c Entry| it.given().into_iter().map(move |range| (range.cidr, &it.name));
         let ranges: BTreeSet<(Cidr, &ClusterName)> = entries().flat_map(given).collect();
-        let classes: BTreeSet<(Cidr, AddressClass)> = entries().flat_map(classes).collect();
+        let pods = peers.iter().flat_map(|it| &it.sites).flat_map(|site| {
+            let nodes = site.model.topology.nodes.iter();
+            let pods = nodes.flat_map(|it| it.kilo.pods()).filter(|it| declares(site.entry, *it));
+            pods.map(|it| (it, AddressClass::Pod))
+        });
+        let classes: BTreeSet<(Cidr, AddressClass)> =
+            entries().flat_map(classes).chain(pods).collect();
         Self {
             new: new.collect(),
             names,
@@ -115,11 +121,9 @@ impl<'c> OldClusters<'c> {
         let node = node.map(|it| &site.node(it).kilo);
         let key = node.and_then(|it| it.key);
         let by_key = key.and_then(|it| self.keys.get(&it)).into_iter().flatten();
-        // Those that a node claims outside of its entry are nothing of this cluster.
-        let is_own = |it: &Cidr| site.entry.networks.all().iter().any(|own| own.cidr.contains(*it));
         let of_node = node.into_iter().flat_map(|it| {
             let wireguard = it.wireguard_ip().map(|it| Cidr::host(it.address));
-            it.pods().chain(wireguard).filter(is_own).collect::<Vec<_>>()
+            it.pods().chain(wireguard).filter(|it| declares(site.entry, *it)).collect::<Vec<_>>()
         });
         let by_node = of_node.flat_map(|it| self.by_range(Span::new(it)).collect::<Vec<_>>());
         let by_name = self.names.get(site.cluster);
@@ -150,6 +154,11 @@ impl<'c> OldClusters<'c> {
             relabelled: nodes.of_relabelled(site),
         }
     }
+}
+
+/// Returns whether an entry declares a range. Claims of nodes outside of it are not those of the cluster.
+fn declares(entry: &Entry, range: Cidr) -> bool {
+    entry.networks.all().iter().any(|it| it.cidr.contains(range))
 }
 
 /// Returns the ranges that an entry declares for one class of addresses.

@@ -82,6 +82,30 @@ fn a_range_of_another_class_is_still_denied() {
     assert_contains(&text, "no longer kept: expectation `no pods`");
 }
 
+/// In a flat list, nodes decide which addresses are those of pods.
+#[test]
+fn pods_of_a_flat_list_that_become_a_network_are_still_denied() {
+    let denial =
+        "  - { name: no pods, from: { cluster: north }, to: { cluster: west }, expect: Deny }\n";
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", "spec:\n", HUB);
+    let typed = "podCIDRs: [10.3.0.0/16]\n      wireguardCIDR: 10.103.0.0/24";
+    folder.edit("mesh.yaml", typed, "allowedNetworks: [10.3.0.0/16, 10.103.0.0/24]");
+    folder.write("expectations.yaml", format!("{HEAD}{denial}"));
+    render(&folder);
+    let repository = Repository::of(folder);
+    repository.commit();
+    let folder = &repository.folder;
+    folder.edit("mesh.yaml", HUB, "spec:\n");
+    let network = "podCIDRs: [10.155.0.0/16]\n      wireguardCIDR: 10.103.0.0/24\n      additionalCIDRs: [10.3.0.0/16]";
+    folder.edit("mesh.yaml", "allowedNetworks: [10.3.0.0/16, 10.103.0.0/24]", network);
+    folder.edit("mesh.yaml", "    - name: north\n", "    - name: north\n      acceptedNetworks: [10.3.0.0/16, 10.103.0.0/24, 10.1.0.0/16, 10.101.0.0/24]\n");
+    let mut moved = node(3, 1);
+    moved["podCIDRs"] = json!(["10.155.1.0/24"]);
+    folder.keep("west", &[moved]);
+    assert_contains(&weaker(&repository), "no longer kept: expectation `no pods`");
+}
+
 /// A node whose pods the old cluster declared is a node of it, under any name and with any key.
 #[test]
 fn the_nodes_of_a_split_cluster_are_still_denied() {
