@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::capacity::units;
 use crate::config::capacity::as_float;
-use crate::diagnostic::escaped;
+use crate::diagnostic::{Severity, escaped};
 use crate::graph::{MeshGraph, svg};
 use crate::report::origin::VERSION;
 
@@ -53,11 +53,19 @@ const PARTS: [(&str, &str); 11] = [
     ("load", "Load"),
 ];
 
+/// A page.
+pub struct ReportPage {
+    /// Its text.
+    pub html: String,
+    /// Whether it shows an error, so that something is to be done.
+    pub has_errors: bool,
+}
+
 /// Returns the page.
 ///
 /// # Errors
 /// A template that does not fit, which the tests rule out.
-pub fn page(results: &MeshResults) -> Result<String, Error> {
+pub fn page(results: &MeshResults) -> Result<ReportPage, Error> {
     let mut ids = PageIds::new(results);
     let pairs = pair::all(results, &mut ids);
     let findings = finding_list::FindingList::new(results);
@@ -92,7 +100,8 @@ pub fn page(results: &MeshResults) -> Result<String, Error> {
         losses => Serde(losses::Losses::new(results)),
         change => Serde(change::ChangeView::new(results)),
     };
-    environment()?.get_template(PAGE)?.render(values)
+    let html = environment()?.get_template(PAGE)?.render(values)?;
+    Ok(ReportPage { html, has_errors: verdict.is_bad() || 0 < findings.count(Severity::Error) })
 }
 
 /// The name of the page among the templates.

@@ -148,7 +148,7 @@ fn values<'p>(page: &'p str, attribute: &str) -> Vec<&'p str> {
 
 #[test]
 fn nothing_foreign_gets_out_of_its_place() {
-    let page = page(&results(&[HOSTILE, "a-b", "c", "a", "b-c"])).unwrap();
+    let page = page(&results(&[HOSTILE, "a-b", "c", "a", "b-c"])).unwrap().html;
     assert!(!page.contains("<img") && !page.contains('\u{202e}'));
     assert_eq!(page.matches("<script>").count(), 1);
     assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;&quot;&#x27;`\\u{202e}"));
@@ -161,7 +161,7 @@ fn every_id_is_there_once_and_every_link_leads_to_one() {
     for pairing in results.verification.iter_mut().flat_map(|it| &mut it.pairings) {
         pairing.classes = paths(2, 1);
     }
-    let page = page(&results).unwrap();
+    let page = page(&results).unwrap().html;
     let mut ids = values(&page, "id");
     let count = ids.len();
     ids.sort_unstable();
@@ -175,7 +175,7 @@ fn every_id_is_there_once_and_every_link_leads_to_one() {
 
 #[test]
 fn the_cause_comes_first_and_its_consequences_are_folded() {
-    let page = page(&results(&["east", "west", "south"])).unwrap();
+    let page = page(&results(&["east", "west", "south"])).unwrap().html;
     assert_eq!(page.matches("<article").count(), 1);
     assert!(page.contains("1 more findings follow from it"));
     assert!(page.contains("<code class=\"command\">clustermesh render</code>"));
@@ -187,7 +187,7 @@ fn the_cause_comes_first_and_its_consequences_are_folded() {
 fn many_clusters_are_a_picture() {
     let names: Vec<String> = (1..=13).map(|it| format!("c{it}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let alike = page(&results(&names)).unwrap();
+    let alike = page(&results(&names)).unwrap().html;
     assert!(!alike.contains("data-names="), "alike clusters share a row");
     // Each cluster reaches those behind it, and no two are alike.
     let mut results = results(&names);
@@ -196,7 +196,7 @@ fn many_clusters_are_a_picture() {
         let place = |name: &str| names.iter().position(|it| *it == name);
         pairing.classes = paths(1, u64::from(place(&pairing.from) < place(&pairing.to)));
     }
-    let page = page(&results).unwrap();
+    let page = page(&results).unwrap().html;
     assert!(page.contains("data-names=\"c1 c2 c3"));
     assert!(page.contains("<path class=\"m works\" d=\"M1 0.5h12M2 1.5h11"));
     assert!(page.contains("<path class=\"m fails\" d=\"M0 1.5h1M0 2.5h2"));
@@ -218,7 +218,7 @@ fn a_command_without_a_result_is_explained() {
         difference: Some(Err(no_result("unknown revision"))),
         ..results(&["east", "west"])
     };
-    let page = page(&results).unwrap();
+    let page = page(&results).unwrap().html;
     assert!(page.contains("class=\"verdict bad\""));
     assert!(page.contains("Nothing could be proved: <code>wireguardPort</code> must be a number."));
     assert!(page.contains("<code>render</code> is refused because of 1 error"));
@@ -228,7 +228,7 @@ fn a_command_without_a_result_is_explained() {
 
 #[test]
 fn free_ranges_are_those_that_no_cluster_declares() {
-    let page = page(&results(&["east", "west"])).unwrap();
+    let page = page(&results(&["east", "west"])).unwrap().html;
     let free = page.split_once("id=\"free-ranges\"").unwrap().1;
     let free = free.split_once("</table>").unwrap().0;
     let codes = free.split("<code>").skip(1);

@@ -82,6 +82,11 @@ impl<'d> Verdict<'d> {
             first: FirstStep::new(results, findings, cut_off),
         }
     }
+
+    /// Returns whether something does not work.
+    pub(super) fn is_bad(&self) -> bool {
+        self.level == VerdictLevel::Bad
+    }
 }
 
 fn level(results: &MeshResults, findings: &FindingList, cut_off: &[CutOffCluster]) -> VerdictLevel {

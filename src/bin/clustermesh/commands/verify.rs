@@ -80,7 +80,7 @@ pub(crate) struct VerifyArgs {
     ///
     /// Prints one cluster per line. Checks what `render` would write now, and compares with the snapshots of
     /// the commit. A job that refreshes snapshots restores the old ones of these clusters, so that they do not
-    /// hold back the others. The errors go to standard error, and the exit code is 0.
+    /// hold back the others. The reasons go to standard error as warnings, and the exit code is 0.
     #[arg(long, value_name = "REV", conflicts_with_all = ["output", "expectations", "assume_hostile", "undeclared"])]
     held_back: Option<String>,
 

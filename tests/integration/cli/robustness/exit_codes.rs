@@ -93,6 +93,11 @@ fn no_command_shows_an_error_and_exits_with_0() {
             let is_error = lines
                 .any(|it| it.starts_with("error") || it.split_whitespace().nth(1) == Some("error"));
             assert!(!is_error || run.code != 0, "{path} {command:?}\n{}{}", run.stdout, run.stderr);
+            if command[0] == "report" && run.code != 2 {
+                let page = folder.read("page.html");
+                let shows_errors = page.contains("<h3 class=\"error\">");
+                assert_eq!(run.code, i32::from(shows_errors), "{path}");
+            }
         }
     }
 }

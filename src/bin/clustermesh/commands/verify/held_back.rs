@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use clustermesh::diagnostic::Severity;
 use clustermesh::expectations::Expectations;
 use clustermesh::fleet::SnapshotFile;
 use clustermesh::name::ClusterName;
@@ -67,8 +68,10 @@ pub(super) fn list(
     let refresh = held(args, files, revision, inputs)?;
     for (cluster, errors) in &refresh.held {
         let problems = text::count(errors.len(), "error");
-        printer.note(&format!("the new snapshot of {cluster} causes {problems}:"));
-        let findings = errors.values().cloned().collect();
+        printer.note(&format!("the new snapshot of {cluster} would cause {problems}:"));
+        // With the old snapshot, they are no errors of the mesh.
+        let findings: LevelledFindings = errors.values().cloned().collect();
+        let findings = findings.map(|it| Finding { severity: Severity::Warning, ..it });
         printer.findings(&refresh.inputs.files, &findings);
     }
     let lines = refresh.held.keys().map(|it| format!("{it}\n"));
