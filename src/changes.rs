@@ -178,11 +178,18 @@ impl Changes {
             None => cut_off(transitions, fabric, &proof),
             Some(_) => BTreeSet::new(),
         };
+        let mut of_clusters: BTreeMap<&ClusterName, Vec<&PathChange>> = BTreeMap::new();
+        for path in &self.paths {
+            for end in [&path.from, &path.to] {
+                of_clusters.entry(end).or_default().push(path);
+            }
+        }
         self.targets.par_iter_mut().for_each(|target| {
             let transition = target::transition(target, fabric, transitions);
             let is_unproven =
                 !is_counted || transition.is_some_and(|it| proof.unproven.contains(&it.0));
-            target.judge(transition.map(|it| it.1), &self.paths, is_unproven);
+            let paths = of_clusters.get(&target.cluster).map_or(&[][..], Vec::as_slice);
+            target.judge(transition.map(|it| it.1), paths, is_unproven);
             let others = cut.iter().filter(|it| transition.is_some_and(|of| of.0 == it.0));
             target.add_cut_off(others.map(|it| fabric.site(it.1).cluster));
         });
@@ -239,20 +246,22 @@ impl Changes {
         let unwatched = sites.filter(|it| paths.is_none() || proof.unwatched.contains(it));
         let clusters = unwatched.map(|it| after.fabric.site(it).cluster.clone());
         self.unwatched = clusters.collect();
-        for open in paths.unwrap_or_default() {
-            self.add_opened(open);
-        }
+        self.add_opened(paths.unwrap_or_default());
     }
 
-    /// Adds the paths that a change opens between two clusters.
-    fn add_opened(&mut self, open: PathChange) {
-        let place =
-            self.paths.binary_search_by(|it| (&it.from, &it.to).cmp(&(&open.from, &open.to)));
-        match place {
-            Ok(place) => self.paths[place].opened = open.opened,
-            Err(_) if open.opened.is_empty() => {}
-            Err(place) => self.paths.insert(place, open.only_opened()),
+    /// Adds the paths that a change opens.
+    fn add_opened(&mut self, paths: Vec<PathChange>) {
+        let mut others = Vec::new();
+        for open in paths {
+            let order = |it: &PathChange| (&it.from, &it.to).cmp(&(&open.from, &open.to));
+            match self.paths.binary_search_by(order) {
+                Ok(place) => self.paths[place].opened = open.opened,
+                Err(_) if open.opened.is_empty() => {}
+                Err(_) => others.push(open.only_opened()),
+            }
         }
+        self.paths.extend(others);
+        self.paths.sort_by(|a, b| (&a.from, &a.to).cmp(&(&b.from, &b.to)));
     }
 
     /// Returns whether only missing annotations keep the grade from being [`Grade::Additive`] or [`Grade::Cleanup`].

@@ -48,8 +48,15 @@ pub(super) struct DescribedPeers<'a> {
     next: usize,
 }
 
-/// The two versions of a Peer, as they are in memory.
-type PeerVersions<'a> = Versions<Option<ByAddress<&'a Applied>>>;
+/// The two versions of a Peer and the one with its key and another name, as they are in memory.
+type PeerVersions<'a> = (Versions<Option<ByAddress<&'a Applied>>>, Option<ByAddress<&'a Applied>>);
+
+/// Peers of a target that come or go, by key: those with one key only have another name.
+#[derive(Default)]
+pub(super) struct RenamedPeers<'a> {
+    gone: BTreeMap<[u8; 32], &'a Applied>,
+    come: BTreeMap<[u8; 32], &'a Applied>,
+}
 
 /// A kind of change of a Peer.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -78,6 +85,7 @@ impl PeerChange {
         pair: Pair<&ClusterPeer<'a>>,
         fabrics: Versions<&Fabric, &Fabric>,
         counterparts: &Counterparts,
+        renamed: &RenamedPeers<'a>,
         described: &mut DescribedPeers<'a>,
     ) -> Option<Self> {
         let ends = match pair {
@@ -86,8 +94,41 @@ impl PeerChange {
             Pair::Added(after) => Versions::new(None, Some(after)),
             Pair::Removed(before) => Versions::new(Some(before), None),
         };
-        let find = || ChangedPeer::find(ends, fabrics, counterparts);
-        Some(Self { peer: described.get_or_find(ends, find)?, causes: CauseList::default() })
+        let other = renamed.other(pair);
+        let find = || ChangedPeer::find(ends, other, fabrics, counterparts);
+        let peer = described.get_or_find(ends, other, find)?;
+        Some(Self { peer, causes: CauseList::default() })
+    }
+}
+
+impl<'a> RenamedPeers<'a> {
+    /// Finds those of a target.
+    pub(super) fn find<'p>(pairs: impl Iterator<Item = Pair<&'p ClusterPeer<'a>>>) -> Self
+    where
+        'a: 'p,
+    {
+        let mut found = Self::default();
+        for pair in pairs {
+            let (peers, peer) = match pair {
+                Pair::Removed(it) => (&mut found.gone, it),
+                Pair::Added(it) => (&mut found.come, it),
+                Pair::Same(_) | Pair::Changed { .. } => continue,
+            };
+            peers.extend(key(peer.applied).map(|it| (it, peer.applied)));
+        }
+        found
+    }
+
+    /// Returns the Peer with the key of another one, and another name.
+    fn other(&self, pair: Pair<&ClusterPeer<'a>>) -> Option<&'a Applied> {
+        let (own, others, peer) = match pair {
+            Pair::Removed(it) => (&self.gone, &self.come, it),
+            Pair::Added(it) => (&self.come, &self.gone, it),
+            Pair::Same(_) | Pair::Changed { .. } => return None,
+        };
+        let key = key(peer.applied)?;
+        let is_own = own.get(&key).is_some_and(|it| it.name == peer.applied.name);
+        others.get(&key).copied().filter(|_| is_own)
     }
 }
 
@@ -96,9 +137,10 @@ impl<'a> DescribedPeers<'a> {
     fn get_or_find(
         &mut self,
         ends: Versions<Option<&ClusterPeer<'a>>>,
+        other: Option<&'a Applied>,
         find: impl FnOnce() -> Option<ChangedPeer>,
     ) -> Option<Arc<ChangedPeer>> {
-        let versions = ends.map(|it| it.map(|it| ByAddress(it.applied)));
+        let versions = (ends.map(|it| it.map(|it| ByAddress(it.applied))), other.map(ByAddress));
         let is_next = |it: &&(PeerVersions<'a>, Arc<ChangedPeer>)| it.0 == versions;
         let place = match self.all.get(self.next).filter(is_next) {
             Some(_) => Some(self.next),
@@ -117,9 +159,10 @@ impl<'a> DescribedPeers<'a> {
 }
 
 impl ChangedPeer {
-    /// Describes a Peer in its old and its new version.
+    /// Describes a Peer in its old and its new version, given the one with its key and another name.
     fn find(
         Versions { before, after }: Versions<Option<&ClusterPeer>>,
+        other: Option<&Applied>,
         fabrics: Versions<&Fabric, &Fabric>,
         counterparts: &Counterparts,
     ) -> Option<Self> {
@@ -133,15 +176,16 @@ impl ChangedPeer {
             }
             Some(holder)
         });
+        let other = other.map(|it| it.name.clone());
         let kind = match (before, after) {
             (Some(before), Some(after)) => {
                 PeerChangeKind::Changed(Difference::between(before, after))
             }
             (None, Some(it)) => {
-                PeerChangeKind::Added { renamed_from: None, ranges: it.applied.networks() }
+                PeerChangeKind::Added { renamed_from: other, ranges: it.applied.networks() }
             }
             (Some(it), None) => {
-                PeerChangeKind::Removed { renamed_to: None, ranges: it.applied.networks() }
+                PeerChangeKind::Removed { renamed_to: other, ranges: it.applied.networks() }
             }
             (None, None) => return None,
         };

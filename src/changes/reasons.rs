@@ -24,11 +24,11 @@ pub const SILENCE_SECONDS: f64 = 15.0;
 pub const BRIEF_SECONDS: f64 = 30.0;
 
 impl TargetChange {
-    /// Finds the reasons, the worst first.
+    /// Finds the reasons, the worst first, given the paths from and to it.
     pub(super) fn judge(
         &mut self,
         transition: Option<&ClusterTransition>,
-        paths: &[PathChange],
+        paths: &[&PathChange],
         is_unproven: bool,
     ) {
         let mut reasons = Vec::new();
@@ -66,7 +66,7 @@ impl TargetChange {
         if reasons.is_empty() {
             reasons.push(Reason::Added);
         }
-        let assumed = own_sum(&self.cluster, paths, |it| it.assumed);
+        let assumed = sum(paths, |it| it.assumed);
         reasons
             .extend((!assumed.is_empty()).then_some(Reason::Paths(PathReason::Assumed, assumed)));
         reasons.sort_by_key(|it| std::cmp::Reverse(it.grade()));
@@ -147,15 +147,14 @@ fn is_toggled(difference: &Difference) -> bool {
 }
 
 /// Finds the reasons in the paths from and to a cluster.
-fn of_paths(cluster: &ClusterName, paths: &[PathChange]) -> Vec<Reason> {
-    let own = || paths.iter().filter(|it| it.from == *cluster || it.to == *cluster);
-    let sum = |of: fn(&PathChange) -> PathCounts| own_sum(cluster, paths, of);
+fn of_paths(cluster: &ClusterName, paths: &[&PathChange]) -> Vec<Reason> {
+    let sum = |of: fn(&PathChange) -> PathCounts| sum(paths, of);
     let mut ended = EndedPaths::default();
-    for path in own() {
+    for path in paths {
         ended.add(&path.ended);
     }
-    let are_lost = |it: &&PathChange| !it.lost.is_empty() || !it.ended.paths.is_empty();
-    let all_lost = own().filter(|it| are_lost(it) && !it.holds_any);
+    let are_lost = |it: &PathChange| !it.lost.is_empty() || !it.ended.paths.is_empty();
+    let all_lost = paths.iter().filter(|it| are_lost(it) && !it.holds_any);
     let others = all_lost.map(|it| if it.from == *cluster { &it.to } else { &it.from });
     let others: BTreeSet<&ClusterName> = others.collect();
     let mut reasons: Vec<Reason> = others.into_iter().cloned().map(Reason::AllPathsLost).collect();
@@ -175,17 +174,12 @@ fn of_paths(cluster: &ClusterName, paths: &[PathChange]) -> Vec<Reason> {
     reasons
 }
 
-/// Adds up a number of the paths from and to a cluster.
-fn own_sum(
-    cluster: &ClusterName,
-    paths: &[PathChange],
-    of: fn(&PathChange) -> PathCounts,
-) -> PathCounts {
+/// Adds up a number of paths.
+fn sum(paths: &[&PathChange], of: fn(&PathChange) -> PathCounts) -> PathCounts {
     let mut sum = PathCounts::default();
-    paths
-        .iter()
-        .filter(|it| it.from == *cluster || it.to == *cluster)
-        .for_each(|it| sum.add(of(it)));
+    for path in paths {
+        sum.add(of(path));
+    }
     sum
 }
 

@@ -5,6 +5,7 @@
 //! others are combined in the same tables.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::sync::Arc;
 
 use super::blocks::FollowedAddresses;
@@ -81,24 +82,26 @@ impl<'s> RolloutTables<'s> {
         let mut known =
             Trials { orders, rollouts: KnownRollouts::default(), states: BTreeMap::new() };
         let mut trials = Vec::new();
-        for group in groups.members.values() {
+        for group in groups.members.iter().filter(|it| !it.is_empty()) {
             let members: Vec<Object> =
                 group.iter().filter_map(|it| objects.get(*it).copied()).collect();
             let moved = KeyMove::find(&members, orders, &mut known.rollouts);
             tables.key_moves.extend(moved);
         }
-        for set in groups.sets(&objects, followed) {
-            if MOST_OBJECTS < set.len() {
-                tables.give_up(&objects, &set);
-                continue;
-            }
+        let sets = groups.sets(&objects, followed);
+        tables.give_up(&objects, &sets.too_many);
+        for set in sets.tried {
             let trial = known.of(&objects, set);
             tables.states += trial.states.len();
             if !trial.states.is_empty() {
                 trials.push(trial);
             }
         }
-        for round in rounds(trials) {
+        let (rounds, rest) = rounds(trials);
+        for trial in &rest {
+            tables.give_up(&objects, &trial.objects);
+        }
+        for round in rounds {
             let count = round.iter().map(|it| it.states.len()).max();
             let count = count.unwrap_or_default();
             if MOST_TABLES < tables.tables.len() + count {
@@ -140,19 +143,27 @@ fn objects<'s>(peers: &PeerDifferences<'s>) -> Vec<Object<'s>> {
     objects
 }
 
+/// Sets of objects that have to be tried together.
+#[derive(Default)]
+struct TrialSets {
+    tried: Vec<Vec<usize>>,
+    /// The objects of sets that are too large.
+    too_many: Vec<usize>,
+}
+
 /// Objects that share a key, or lead to one segment.
 struct Groups {
     /// The group of each object.
     of: Vec<usize>,
-    /// By group.
-    members: BTreeMap<usize, BTreeSet<usize>>,
+    /// By group, in order; none of a group that was joined with another one.
+    members: Vec<Vec<usize>>,
 }
 
 impl Groups {
     fn new(objects: &[Object], fabric: &Fabric) -> Self {
         let mut groups = Self {
             of: (0..objects.len()).collect(),
-            members: (0..objects.len()).map(|it| (it, [it].into())).collect(),
+            members: (0..objects.len()).map(|it| vec![it]).collect(),
         };
         let mut keys: BTreeMap<[u8; 32], usize> = BTreeMap::new();
         let mut segments: BTreeMap<(usize, SegmentId), usize> = BTreeMap::new();
@@ -173,6 +184,7 @@ impl Groups {
                 }
             }
         }
+        groups.members.iter_mut().for_each(|it| it.sort_unstable());
         groups
     }
 
@@ -183,37 +195,54 @@ impl Groups {
         if keep == gone {
             return;
         }
-        let size = |group: usize| self.members.get(&group).map(BTreeSet::len);
+        let size = |group: usize| self.members.get(group).map(Vec::len);
         let (keep, gone) = if size(keep) < size(gone) { (gone, keep) } else { (keep, gone) };
-        let moved = self.members.remove(&gone).unwrap_or_default();
+        let moved = self.members.get_mut(gone).map(mem::take).unwrap_or_default();
         for place in &moved {
             if let Some(group) = self.of.get_mut(*place) {
                 *group = keep;
             }
         }
-        self.members.entry(keep).or_default().extend(moved);
+        if let Some(members) = self.members.get_mut(keep) {
+            members.extend(moved);
+        }
     }
 
     /// Returns whether an object shares its key and its segment with no other.
     fn is_alone(&self, object: usize) -> bool {
-        self.of.get(object).and_then(|it| self.members.get(it)).is_some_and(|it| it.len() == 1)
+        self.of.get(object).and_then(|it| self.members.get(*it)).is_some_and(|it| it.len() == 1)
     }
 
     /// Returns the objects that have to be tried together: each group of several, and the groups that
     /// meet at addresses of a cluster.
-    fn sets(&self, objects: &[Object], followed: &FollowedAddresses) -> BTreeSet<BTreeSet<usize>> {
-        let mut sets: BTreeSet<BTreeSet<usize>> =
-            self.members.values().filter(|it| 1 < it.len()).cloned().collect();
-        for meeting in meetings(objects, followed, |it| self.is_alone(it)) {
-            let groups = meeting.iter().filter_map(|it| self.of.get(*it));
-            let members = groups.filter_map(|it| self.members.get(it));
-            let set: BTreeSet<usize> = members.flatten().copied().collect();
-            if 1 < set.len() {
-                sets.insert(set);
+    fn sets(&self, objects: &[Object], followed: &FollowedAddresses) -> TrialSets {
+        let meetings = meetings(objects, followed, |it| self.is_alone(it)).into_iter();
+        let groups =
+            meetings.map(|it| sorted(it.iter().filter_map(|it| self.of.get(*it)).collect()));
+        // Most of the objects of a large group meet, each pair at other addresses.
+        let groups = sorted(groups.chain(self.of.iter().map(|it| vec![it])).collect());
+        let (mut sets, mut too_many) = (TrialSets::default(), Vec::<&usize>::new());
+        for set in groups {
+            let members = || set.iter().filter_map(|it| self.members.get(**it));
+            match members().map(Vec::len).sum() {
+                ..2 => {}
+                2..=MOST_OBJECTS => sets.tried.push(sorted(members().flatten().copied().collect())),
+                _ => too_many.extend(set),
             }
         }
+        let too_many = sorted(too_many).into_iter();
+        sets.too_many =
+            too_many.filter_map(|it| self.members.get(*it)).flatten().copied().collect();
+        sets.tried = sorted(sets.tried);
         sets
     }
+}
+
+/// Returns things in order, each once.
+fn sorted<T: Ord>(mut things: Vec<T>) -> Vec<T> {
+    things.sort_unstable();
+    things.dedup();
+    things
 }
 
 /// Returns the objects that have ranges around the same addresses of a cluster, or around the same
@@ -222,7 +251,7 @@ fn meetings(
     objects: &[Object],
     followed: &FollowedAddresses,
     is_alone: impl Fn(usize) -> bool,
-) -> BTreeSet<BTreeSet<usize>> {
+) -> Vec<Vec<usize>> {
     let mut claims: Vec<(Cidr, usize)> = Vec::new();
     for (place, object) in objects.iter().enumerate() {
         let contents = [object.old, object.new].into_iter().flatten();
@@ -231,9 +260,9 @@ fn meetings(
         claims.extend(ranges.map(|it| (it.interface.network, place)));
     }
     let claims = Prefixes::new(claims);
-    let mut meetings = BTreeSet::new();
+    let mut meetings = Vec::new();
     for (range, _) in claims.iter() {
-        let mut meeting: BTreeSet<usize> = BTreeSet::new();
+        let mut meeting: Vec<usize> = Vec::new();
         // A Peer that always has a range keeps the addresses from all wider ones.
         for (range, places) in claims.around(Span::new(range)).map(|it| claims.at(it)) {
             meeting.extend(places);
@@ -243,11 +272,12 @@ fn meetings(
             }
         }
         let is_dialled = || followed.fabric.dialled(range).next().is_some();
+        let meeting = sorted(meeting);
         if 1 < meeting.len() && (followed.meet(range) || is_dialled()) {
-            meetings.insert(meeting);
+            meetings.push(meeting);
         }
     }
-    meetings
+    sorted(meetings)
 }
 
 /// Returns whether an object has a range in both versions, with one key.
@@ -269,15 +299,12 @@ fn has_always(objects: &[Object], place: usize, range: Cidr) -> bool {
 
 impl Trials<'_> {
     /// Tries all orders of some objects.
-    fn of(&mut self, objects: &[Object], set: BTreeSet<usize>) -> Trial {
+    fn of(&mut self, objects: &[Object], set: Vec<usize>) -> Trial {
         let members = set.iter().filter_map(|it| objects.get(*it).copied());
         let members: Vec<Object> = members.collect();
         let rollout = Rollout::new(&members);
         let known = self.states.get(&rollout).map(Arc::clone);
-        Trial {
-            objects: set.into_iter().collect(),
-            states: known.unwrap_or_else(|| self.tried(rollout)),
-        }
+        Trial { objects: set, states: known.unwrap_or_else(|| self.tried(rollout)) }
     }
 
     fn tried(&mut self, rollout: Rollout) -> Arc<[TrialState]> {
@@ -305,20 +332,24 @@ impl Trial {
     }
 }
 
-/// Puts trials together that have no object in common.
-fn rounds(trials: Vec<Trial>) -> Vec<Vec<Trial>> {
+/// Puts trials together that have no object in common, and returns those that fit into none of so many rounds.
+fn rounds(trials: Vec<Trial>) -> (Vec<Vec<Trial>>, Vec<Trial>) {
     let mut rounds: Vec<(BTreeSet<usize>, Vec<Trial>)> = Vec::new();
+    let mut rest = Vec::new();
     for trial in trials {
+        let is_full = rounds.len() == MOST_TABLES;
         let mut free = rounds.iter_mut();
         match free.find(|it| trial.objects.iter().all(|object| !it.0.contains(object))) {
             Some(round) => {
                 round.0.extend(&trial.objects);
                 round.1.push(trial);
             }
+            // Each round needs a table.
+            None if is_full => rest.push(trial),
             None => rounds.push((trial.objects.iter().copied().collect(), vec![trial])),
         }
     }
-    rounds.into_iter().map(|it| it.1).collect()
+    (rounds.into_iter().map(|it| it.1).collect(), rest)
 }
 
 impl<'s> TransientTable<'s> {

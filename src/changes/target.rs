@@ -1,7 +1,6 @@
 //! Targets: what becomes of each cluster that gets Peers.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
@@ -11,7 +10,7 @@ use super::cluster_transition::{ClusterTransition, ClusterTransitions};
 use super::clusters::Counterparts;
 use super::forgotten_sessions::{ForgottenAddresses, pausing};
 use super::grade::{Grade, Reason};
-use super::peer_change::{DescribedPeers, PeerChange, PeerChangeKind};
+use super::peer_change::{DescribedPeers, PeerChange, RenamedPeers};
 use super::rollout_states::KeyMove;
 use super::{Delivery, Version, Versions};
 use crate::agent::applied::AppliedFile;
@@ -196,7 +195,8 @@ impl TargetChange {
         let is_own = |it: &&ClusterPeer| !foreign.contains(it.applied.name.as_str());
         let own: Vec<&ClusterPeer> = had.iter().filter(is_own).collect();
         let removed = own.iter().filter_map(|it| {
-            PeerChange::find(Pair::Removed(*it), fabrics, counterparts, &mut described)
+            let pair = Pair::Removed(*it);
+            PeerChange::find(pair, fabrics, counterparts, &RenamedPeers::default(), &mut described)
         });
         let peers: Vec<PeerChange> = removed.collect();
         (!peers.is_empty())
@@ -215,13 +215,15 @@ impl TargetChange {
         let none = Peers::default();
         let had = old.map_or(&none, |it| &*it.model.peers);
         let has = new.map_or(&none, |it| &*it.model.peers);
-        let mut peers: Vec<PeerChange> = differences
-            .filter_map(|it| PeerChange::find(it.among(had, has), fabrics, counterparts, described))
+        let pairs: Vec<Pair<&ClusterPeer>> = differences.map(|it| it.among(had, has)).collect();
+        let renamed = RenamedPeers::find(pairs.iter().copied());
+        let peers: Vec<PeerChange> = pairs
+            .into_iter()
+            .filter_map(|it| PeerChange::find(it, fabrics, counterparts, &renamed, described))
             .collect();
         if peers.is_empty() {
             return None;
         }
-        find_renamed(&mut peers, old, new);
         let cluster = new.or(old)?.cluster.clone();
         let gave = sources(fabrics.before, sites.before);
         let gives = sources(fabrics.after, sites.after);
@@ -291,44 +293,6 @@ fn sources(fabric: &Fabric, target: Option<SiteId>) -> Sites<bool> {
         }
     }
     sources
-}
-
-/// Finds Peers that only have another name: one goes and one comes with the same key.
-fn find_renamed(changes: &mut [PeerChange], old: Option<&Site>, new: Option<&Site>) {
-    let keys = |site: Option<&Site>, is_meant: &dyn Fn(&PeerChangeKind) -> bool| {
-        let meant = changes.iter().filter(|it| is_meant(&it.peer.kind));
-        let meant: BTreeSet<&str> = meant.map(|it| it.peer.name.as_str()).collect();
-        if meant.is_empty() {
-            return BTreeMap::new();
-        }
-        let peers = site.map(|it| it.model.peers.iter()).into_iter().flatten();
-        let meant = peers.filter(|it| meant.contains(it.applied.name.as_str()));
-        let keyed = meant.filter_map(|it: &ClusterPeer| {
-            let key = it.applied.spec.as_ref().ok()?.key;
-            Some((key, it.applied.name.clone()))
-        });
-        keyed.collect::<BTreeMap<[u8; 32], String>>()
-    };
-    let gone = keys(old, &|it| matches!(it, PeerChangeKind::Removed { .. }));
-    let come = keys(new, &|it| matches!(it, PeerChangeKind::Added { .. }));
-    let mut names: BTreeMap<&str, &str> = BTreeMap::new();
-    for (key, from) in &gone {
-        if let Some(to) = come.get(key) {
-            names.insert(from, to);
-            names.insert(to, from);
-        }
-    }
-    for change in changes {
-        let Some(other) = names.get(change.peer.name.as_str()) else {
-            continue;
-        };
-        let other = Some((*other).to_owned());
-        match &mut Arc::make_mut(&mut change.peer).kind {
-            PeerChangeKind::Added { renamed_from, .. } => *renamed_from = other,
-            PeerChangeKind::Removed { renamed_to, .. } => *renamed_to = other,
-            PeerChangeKind::Changed(_) => {}
-        }
-    }
 }
 
 /// Returns a target's cluster on its way.
