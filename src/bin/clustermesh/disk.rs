@@ -100,24 +100,35 @@ pub(crate) fn canonical(path: &Path) -> PathBuf {
 }
 
 /// Removes temporary files that killed runs have left in a folder and that no process has locked.
-pub(crate) fn sweep(roots: &Roots, folder: &Path) {
-    if roots.check_output(folder).is_ok() {
-        sweep_all(folder);
+pub(crate) fn sweep(roots: &Roots, folder: &Path) -> io::Result<()> {
+    if roots.check_output(folder).is_ok() { sweep_all(folder) } else { Ok(()) }
+}
+
+fn sweep_all(folder: &Path) -> io::Result<()> {
+    let Some(entries) = unless_refused(fs::read_dir(folder))? else {
+        return Ok(());
+    };
+    for entry in entries {
+        let entry = entry?;
+        let is_ours = is_temporary(&entry.file_name().to_string_lossy());
+        if is_ours && entry.file_type()?.is_file() && is_abandoned(&entry.path())? {
+            unless_refused(fs::remove_file(entry.path()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns nothing for files of others, and for what another run has removed.
+fn unless_refused<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(it) => Ok(Some(it)),
+        Err(error) if is_refusal(error.kind()) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
-fn sweep_all(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let is_file = entry.file_type().is_ok_and(|it| it.is_file());
-        let is_ours = is_temporary(&entry.file_name().to_string_lossy());
-        if is_ours && is_file && is_abandoned(&entry.path()) {
-            // If it cannot be deleted, it does no harm.
-            let _ = fs::remove_file(entry.path());
-        }
-    }
+fn is_refusal(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }
 
 /// Returns whether `tempfile` made a name for us. Other names with our prefix are those of users,
@@ -129,11 +140,11 @@ pub(crate) fn is_temporary(name: &str) -> bool {
 
 /// Returns whether no process has locked a temporary file; if files cannot be locked, whether it is
 /// old enough to be abandoned.
-fn is_abandoned(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else {
-        return false;
+fn is_abandoned(path: &Path) -> io::Result<bool> {
+    let Some(file) = unless_refused(File::open(path))? else {
+        return Ok(false);
     };
-    match file.try_lock() {
+    Ok(match file.try_lock() {
         Ok(()) => true,
         Err(TryLockError::WouldBlock) => false,
         Err(TryLockError::Error(_)) => {
@@ -141,7 +152,7 @@ fn is_abandoned(path: &Path) -> bool {
             let age = modified.and_then(|it| it.elapsed().ok());
             age.is_some_and(|age| ABANDONED < age)
         }
-    }
+    })
 }
 
 /// Returns a path fit for a terminal.
@@ -382,7 +393,7 @@ mod tests {
             File::create(folder.path().join(name)).unwrap();
         }
         let held = temporary_in(folder.path()).unwrap();
-        sweep(&Roots::anywhere(), folder.path());
+        sweep(&Roots::anywhere(), folder.path()).unwrap();
         let left = names.map(|name| folder.path().join(name).exists());
         assert_eq!(left, [false, true, true, true, true]);
         assert!(held.path().exists());

@@ -232,7 +232,7 @@ fn write(files: &[StarterFile], printer: &mut Printer) -> anyhow::Result<Vec<&'s
     let folders: BTreeSet<&Path> =
         files.iter().filter_map(|it| Path::new(it.path).parent()).collect();
     for folder in folders {
-        disk::sweep(&roots, &Path::new(".").join(folder));
+        disk::sweep(&roots, &Path::new(".").join(folder))?;
     }
     let mut kept = Vec::new();
     for file in files {

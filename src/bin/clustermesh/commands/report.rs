@@ -24,8 +24,8 @@ const LARGEST: u64 = 64 << 20;
 /// Write an HTML report about the mesh
 ///
 /// Runs `validate`, `verify`, `outage`, `capacity` and `graph`, and `trace` for paths that fail. Writes the results as
-/// one HTML file, which loads nothing from elsewhere: attach it to a CI job or an incident, or open it from a disk. The
-/// exit code is 0 if the page was written, even if it lists problems.
+/// one HTML file, which loads nothing from elsewhere: attach it to a CI job or an incident, or open it from a disk. If
+/// the page shows an error, the exit code is 1; the page is written nevertheless.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
@@ -67,10 +67,10 @@ pub(crate) fn run(args: &ReportArgs, files: &FileOptions, printer: &mut Printer)
     match &args.out {
         Some(path) => {
             refuse_other_file(path)?;
-            disk::sweep(&Roots::anywhere(), disk::folder_of(path));
-            disk::write_file(&Roots::anywhere(), path, page.as_bytes())?;
+            disk::sweep(&Roots::anywhere(), disk::folder_of(path))?;
+            disk::write_file(&Roots::anywhere(), path, page.html.as_bytes())?;
         }
-        None => printer.print(&page)?,
+        None => printer.print(&page.html)?,
     }
-    Ok(Outcome::Clean)
+    Ok(Outcome::findings_if(page.has_errors))
 }

@@ -256,7 +256,7 @@ fn keep(
     let dumps = dumps(args)?;
     let clusters: BTreeSet<&ClusterName> = dumps.iter().map(|it| &it.cluster).collect();
     check_named(args, &clusters)?;
-    let keeper = Keeper::new(&args.handling, settings, meshes);
+    let keeper = Keeper::new(&args.handling, settings, meshes).swept()?;
     // All files are read before the first snapshot is written.
     let kept: Vec<KeptSnapshot> = if args.handling.services {
         let read = dumps.iter().map(|it| {
@@ -367,7 +367,7 @@ pub(crate) fn write_first(
 ) -> anyhow::Result<Outcome> {
     let clusters: Vec<ClusterName> = nodes.iter().map(|it| it.cluster.clone()).collect();
     let handling = Handling::default();
-    let keeper = Keeper::new(&handling, settings, meshes).for_new_clusters();
+    let keeper = Keeper::new(&handling, settings, meshes).swept()?.for_new_clusters();
     let mut outcome = Outcome::Clean;
     for ListedNodes { cluster, listing, now } in nodes {
         let kept = keeper.keep(&cluster, listing, now)?;

@@ -91,7 +91,7 @@ fn apply_in(
         return Err(swap.undo(error));
     }
     remove_emptied(root, wanted, survey);
-    beside.remove.iter().chain(&beside.gone).for_each(|it| remove_emptied_above(it));
+    beside.remove_emptied();
     Ok(())
 }
 
@@ -109,7 +109,7 @@ fn remove_abandoned(path: &Path) -> anyhow::Result<()> {
     }
     let removed = if path.is_dir() {
         fs::remove_dir_all(path)
-    } else if is_abandoned(path) {
+    } else if is_abandoned(path)? {
         fs::remove_file(path)
     } else {
         Ok(())
@@ -149,7 +149,11 @@ impl Swap {
         self.stage(root, wanted, survey)?;
         self.stage_beside(beside)?;
         // From here on no memory is needed, whose want would kill us halfway.
-        for step in &self.steps {
+        let last = self.steps.len().saturating_sub(1);
+        for (place, step) in self.steps.iter().enumerate() {
+            if place == last {
+                beside.remove_emptied();
+            }
             step.run().with_context(|| step.failure())?;
             self.done += 1;
         }
@@ -205,8 +209,8 @@ impl Swap {
 
     /// Makes ready what is to be done beside the tree.
     fn stage_beside(&mut self, beside: &Beside) -> anyhow::Result<()> {
-        // The list of files is written last: after a run that was killed, the next one finds in the old list
-        // what it has yet to remove.
+        // The list of files is written last, when emptied folders are gone: after a run that was killed, the next
+        // one finds in the old list what it has yet to remove.
         for path in &beside.remove {
             let old = self.back_up(path)?;
             let path = path.clone();
@@ -272,7 +276,10 @@ impl SwapStep {
         match self {
             Self::Move { from, to } => fs::rename(to, from),
             Self::Make { to, .. } => fs::remove_file(to),
-            Self::Replace { to: path, old, .. } | Self::Remove { path, old } => {
+            Self::Replace { to, old, .. } => fs::rename(old, to),
+            Self::Remove { path, old } => {
+                // Its folder was removed if nothing else was in it.
+                fs::create_dir_all(folder_of(path))?;
                 fs::rename(old, path)
             }
         }
@@ -315,6 +322,11 @@ impl Beside {
     pub(crate) fn is_empty(&self) -> bool {
         self.write.is_empty() && self.remove.is_empty()
     }
+
+    /// Removes folders of removed files in which nothing is left.
+    fn remove_emptied(&self) {
+        self.remove.iter().chain(&self.gone).for_each(|it| remove_emptied_above(it));
+    }
 }
 
 impl Waiting {
@@ -332,7 +344,7 @@ impl Waiting {
             fs::create_dir_all(folder)?;
             self.folders.extend(absent.into_iter().rev());
             if self.swept.insert(folder.to_owned()) {
-                sweep_all(folder);
+                sweep_all(folder)?;
             }
             let mut file = temporary_in(folder)?;
             file.write_all(text.as_bytes())?;

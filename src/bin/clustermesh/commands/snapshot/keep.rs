@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
+use std::io;
 use std::path::PathBuf;
 
 use clustermesh::config::Limits;
@@ -84,9 +85,6 @@ impl<'a> Keeper<'a> {
             owners: NodeOwners::default(),
             order,
         };
-        if !handling.check {
-            disk::sweep(&keeper.roots, &keeper.folder);
-        }
         // Services are compared with nothing else.
         for cluster in keeper.order.iter().filter(|_| !handling.services) {
             // A file that is not a snapshot is reported when its own turn comes.
@@ -96,6 +94,14 @@ impl<'a> Keeper<'a> {
         }
         keeper.owners = keeper.nodes.borrow().owners();
         keeper
+    }
+
+    /// Removes temporary files that killed runs have left in its folder.
+    pub(super) fn swept(self) -> io::Result<Self> {
+        if !self.handling.check {
+            disk::sweep(&self.roots, &self.folder)?;
+        }
+        Ok(self)
     }
 
     /// Returns it for clusters that are new in their mesh.

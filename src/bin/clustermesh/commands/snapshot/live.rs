@@ -42,7 +42,7 @@ pub(super) fn run(
     let mut contact = args.reach.contact(addressed, settings, meshes)?;
     wait::until_changed(args, settings, meshes, &clusters, &mut contact, printer)?;
     let (routes, lost) = contact.routes(&clusters);
-    let keeper = Keeper::new(&args.handling, settings, meshes);
+    let keeper = Keeper::new(&args.handling, settings, meshes).swept()?;
     let asked: BTreeSet<ClusterName> = routes.keys().cloned().collect();
     outcome = outcome.max(keeper.report(keeper.keep_old(&lost), printer)?);
     // At a terminal, results are printed as they arrive; elsewhere in a fixed order, so that two
