@@ -138,7 +138,7 @@ pub(super) fn changes<'c>(
         let counted = counted(&lineage.now, it.cluster).into_iter();
         let counted = counted.filter_map(|cluster| {
             let all = known.get(&(&*it.kind, cluster))?;
-            Some(replaced(lineage, it, cluster, all))
+            Some(replaced(lineage, it, cluster, all)).filter(|it| !it.is_empty())
         });
         let counted: Vec<Vec<&(usize, &Limit)>> = counted.collect();
         let is_weaker = match it.passing {
@@ -182,7 +182,7 @@ fn change(old: Option<&Limit>, new: Option<&Limit>, is_weaker: bool) -> Option<C
 }
 
 /// Returns which old limits of a cluster a new one replaces: those of its mesh, else those of meshes that the cluster
-/// left, else all.
+/// left, else all. Names that are permitted in one mesh are not permitted in the others.
 fn replaced<'l, 'a, 'c>(
     lineage: &Lineage<'c>,
     new: &Limit<'c>,
@@ -197,7 +197,8 @@ fn replaced<'l, 'a, 'c>(
     let of = |is_meant: &dyn Fn(&Limit<'c>) -> bool| -> Vec<&'l (usize, &'a Limit<'c>)> {
         all.iter().filter(|it| is_meant(it.1)).collect()
     };
-    let choices = [of(&|it| it.mesh == own), of(&is_left), of(&|_| true)];
+    let is_own = |it: &Limit| it.is_permission && matches!(it.passing, Passing::Names(_));
+    let choices = [of(&|it| it.mesh == own), of(&is_left), of(&|it| !is_own(it))];
     choices.into_iter().find(|it| !it.is_empty()).unwrap_or_default()
 }
 

@@ -30,7 +30,7 @@ impl<'c> Lineage<'c> {
         new: &Controls<'c>,
         fabrics: Option<(&Fabric, &Fabric)>,
     ) -> Self {
-        let clusters = OldClusters::new(old.meshes, fabrics.map(|it| it.0), new.meshes);
+        let clusters = OldClusters::new(old.meshes, fabrics, new.meshes);
         let before = clusters.counted(old.meshes, fabrics.map(|it| it.0));
         let now = clusters.counted(new.meshes, fabrics.map(|it| it.1));
         let mut heirs = CountedClusters::new();

@@ -75,7 +75,7 @@ pub fn refused<'c>(
     new: JudgedVersion<'c, '_>,
     most: u64,
 ) -> Result<Vec<RefusedPaths>, TooManySteps> {
-    let clusters = OldClusters::new(old.meshes, Some(old.fabric), new.meshes);
+    let clusters = OldClusters::new(old.meshes, Some((old.fabric, new.fabric)), new.meshes);
     let nodes = OldNodes::new(old.fabric);
     let mut refused = Vec::new();
     for question in [Question::Fails, Question::IsOpen, Question::IsUndeclared] {
@@ -107,7 +107,7 @@ pub fn unjudged<'c>(
     old: JudgedVersion<'c, '_>,
     new: JudgedVersion<'c, '_>,
 ) -> Vec<usize> {
-    let clusters = OldClusters::new(old.meshes, Some(old.fabric), new.meshes);
+    let clusters = OldClusters::new(old.meshes, Some((old.fabric, new.fabric)), new.meshes);
     let nodes = OldNodes::new(old.fabric);
     let before = old.fabric.sites.map(|it| clusters.blocks(it, &nodes));
     let now = new.fabric.sites.map(|it| clusters.blocks(it, &nodes));

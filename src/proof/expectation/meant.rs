@@ -147,6 +147,13 @@ impl<'m> Meant<'m> {
         self.meeting(block.span).map(|span| AddressBlock { span, ..*block }).collect()
     }
 
+    /// Returns whether a block had a class that is not meant. Addresses of nodes lie in other ranges, too.
+    pub(in crate::proof) fn is_of_other_class(&self, old: OldBlock) -> bool {
+        let mut classes = old.classes.into_iter().flatten();
+        let wanted = self.selection.class;
+        wanted.is_some_and(|wanted| classes.any(|it| *it != wanted && *it != AddressClass::Node))
+    }
+
     /// Returns the addresses as they are written.
     pub(in crate::proof) fn selection(&self) -> &'m Selection {
         self.selection

@@ -1,10 +1,11 @@
 //! Old clusters: as which clusters of the old version an address counts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use crate::agent::fabric::{Fabric, Site};
 use crate::kilo::id::NodeId;
-use crate::mesh::{AddressClass, Entry, Mesh, Networks};
+use crate::mesh::{AddressClass, Entry, Mesh, Networks, Range};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
@@ -18,15 +19,17 @@ pub struct OldClusters<'c> {
     names: BTreeSet<&'c ClusterName>,
     /// The names of the new version.
     new: BTreeSet<&'c ClusterName>,
+    /// Those that the new version has, by their names or by keys of their nodes.
+    present: BTreeSet<&'c ClusterName>,
     keys: BTreeMap<[u8; 32], BTreeSet<&'c ClusterName>>,
     ranges: Prefixes<&'c ClusterName>,
-    /// The classes for which the old meshes declare ranges, and where these do not decide, that of the pods of old nodes.
-    classes: Prefixes<AddressClass>,
+    classes: OldClasses,
 }
 
 impl<'c> OldClusters<'c> {
-    /// Takes the names and ranges that the old meshes declare, the keys of the old nodes, and the new names.
-    pub fn new(old: &'c [Mesh], peers: Option<&Fabric>, new: &'c [Mesh]) -> Self {
+    /// Takes the names and ranges that the old meshes declare, the keys of the nodes of both versions, and the new names.
+    pub fn new(old: &'c [Mesh], fabrics: Option<(&Fabric, &Fabric)>, new: &'c [Mesh]) -> Self {
+        let peers = fabrics.map(|it| it.0);
         let entries = || old.iter().flat_map(Mesh::all_entries);
         let names: BTreeSet<&ClusterName> = entries().map(|it| &it.name).collect();
         let new = new.iter().flat_map(Mesh::all_entries).map(|it| &it.name);
@@ -43,20 +46,14 @@ impl<'c> OldClusters<'c> {
         // A cluster in several meshes declares the same ranges in each.
         let given = |it: &'c Entry| it.given().into_iter().map(move |range| (range.cidr, &it.name));
         let ranges: BTreeSet<(Cidr, &ClusterName)> = entries().flat_map(given).collect();
-        let pods = peers.iter().flat_map(|it| &it.sites).flat_map(|site| {
-            let nodes = site.model.topology.nodes.iter();
-            let pods = nodes.flat_map(|it| it.kilo.pods()).filter(|it| declares(site.entry, *it));
-            pods.map(|it| (it, AddressClass::Pod))
-        });
-        let classes: BTreeSet<(Cidr, AddressClass)> =
-            entries().flat_map(classes).chain(pods).collect();
-        Self {
-            new: new.collect(),
-            names,
-            keys,
-            ranges: ranges.into_iter().collect(),
-            classes: classes.into_iter().collect(),
-        }
+        let new: BTreeSet<&ClusterName> = new.collect();
+        let classes = OldClasses::new(old, peers);
+        let ranges = ranges.into_iter().collect();
+        let mut found = Self { present: &names & &new, new, names, keys, ranges, classes };
+        let sites = fabrics.iter().flat_map(|it| &it.1.sites);
+        let present: Vec<&ClusterName> = sites.flat_map(|it| found.by_keys(it)).collect();
+        found.present.extend(present);
+        found
     }
 
     /// Returns as which old clusters each cluster of a version counts, by its name, the keys of its nodes and the ranges that
@@ -100,7 +97,7 @@ impl<'c> OldClusters<'c> {
     /// Returns whether the old clusters that a new one counts as are there, too: with keys of its own, it may be a
     /// stranger in their ranges.
     fn is_beside(&self, name: &ClusterName, counting: &BTreeSet<&'c ClusterName>) -> bool {
-        !self.names.contains(name) && counting.iter().any(|it| self.new.contains(it))
+        !self.names.contains(name) && counting.iter().any(|it| self.present.contains(it))
     }
 
     fn by_range(&self, span: Span) -> impl Iterator<Item = &'c ClusterName> {
@@ -109,8 +106,8 @@ impl<'c> OldClusters<'c> {
     }
 
     /// Returns the old clusters as which some addresses of a cluster count: that of its name, those that had the key of the
-    /// node, and those that declared any of the addresses, or pods or the WireGuard address of the same node. A new cluster
-    /// counts as itself, also a stranger in these ranges.
+    /// node, and those that declared any of the addresses, or others of the same node that its cluster declares. A new
+    /// cluster counts as itself, also a stranger in these ranges.
     fn of(
         &self,
         site: &Site,
@@ -118,12 +115,12 @@ impl<'c> OldClusters<'c> {
         has_known_key: bool,
     ) -> BTreeSet<&'c ClusterName> {
         let node = block.owner.node();
-        let node = node.map(|it| &site.node(it).kilo);
-        let key = node.and_then(|it| it.key);
+        let key = node.and_then(|it| site.node(it).kilo.key);
         let by_key = key.and_then(|it| self.keys.get(&it)).into_iter().flatten();
         let of_node = node.into_iter().flat_map(|it| {
-            let wireguard = it.wireguard_ip().map(|it| Cidr::host(it.address));
-            it.pods().chain(wireguard).filter(|it| declares(site.entry, *it)).collect::<Vec<_>>()
+            let kilo = &site.node(it).kilo;
+            let all = kilo.pods().chain(own_addresses(site, it).map(Cidr::host));
+            all.filter(|it| declares(site.entry, *it)).collect::<Vec<_>>()
         });
         let by_node = of_node.flat_map(|it| self.by_range(Span::new(it)).collect::<Vec<_>>());
         let by_name = self.names.get(site.cluster);
@@ -141,19 +138,34 @@ impl<'c> OldClusters<'c> {
         let has_known_key = self.by_keys(site).next().is_some();
         let blocks = address_blocks(site);
         let counted = blocks.iter().map(|it| (block_key(it), self.of(site, it, has_known_key)));
+        let clusters: BTreeMap<BlockKey, BTreeSet<&ClusterName>> = counted.collect();
         let reclassified = blocks.iter().filter_map(|it| {
-            let slots = self.classes.meeting(it.span);
-            let classes = slots.flat_map(|it| self.classes.at(it).1).copied();
-            let others = classes.filter(|class| it.owner.class() != Some(*class));
-            let others: BTreeSet<AddressClass> = others.collect();
+            let others = self.classes.others(it);
             (!others.is_empty()).then(|| (block_key(it), others))
         });
+        let mut names: BTreeMap<NodeId, BTreeSet<&ClusterName>> = BTreeMap::new();
+        for ((_, node), clusters) in &clusters {
+            if let Some(node) = node {
+                names.entry(*node).or_default().extend(clusters);
+            }
+        }
+        let relabelled = names.iter().map(|(id, names)| (*id, nodes.relabelled(site, *id, names)));
+        let nodeless = blocks.iter().filter(|it| it.owner.node().is_none());
+        let emptied =
+            nodeless.map(|it| (it.span, nodes.with_pods(it.span).map(|it| it.0).collect()));
         CountedAddresses {
-            clusters: counted.collect(),
             reclassified: reclassified.collect(),
-            relabelled: nodes.of_relabelled(site),
+            relabelled: relabelled.collect(),
+            emptied: emptied.collect(),
+            clusters,
         }
     }
+}
+
+/// Returns the addresses of a node itself, as far as they are known.
+fn own_addresses(site: &Site, node: NodeId) -> impl Iterator<Item = IpAddr> {
+    let wireguard = site.node(node).kilo.wireguard_ip().map(|it| it.address);
+    site.address(node).into_iter().chain(wireguard)
 }
 
 /// Returns whether an entry declares a range. Claims of nodes outside of it are not those of the cluster.
@@ -161,47 +173,126 @@ fn declares(entry: &Entry, range: Cidr) -> bool {
     entry.networks.all().iter().any(|it| it.cidr.contains(range))
 }
 
+/// The classes of old addresses: for which the old meshes declare ranges, and which those of the old nodes have.
+#[derive(Debug)]
+struct OldClasses {
+    all: Prefixes<AddressClass>,
+    /// Lists without classes.
+    flat: Prefixes<()>,
+}
+
+impl OldClasses {
+    fn new(meshes: &[Mesh], peers: Option<&Fabric>) -> Self {
+        let entries = || meshes.iter().flat_map(Mesh::all_entries);
+        let sites = || peers.iter().flat_map(|it| &it.sites);
+        let flat = entries().filter_map(|it| match &it.networks {
+            Networks::Flat { allowed } if !it.name.is_external() => Some(allowed),
+            _ => None,
+        });
+        let all = entries().flat_map(classes).chain(sites().flat_map(|it| of_site(it)));
+        let all: BTreeSet<(Cidr, AddressClass)> = all.collect();
+        Self {
+            all: all.into_iter().collect(),
+            flat: Prefixes::union(flat.flatten().map(|it| it.cidr)),
+        }
+    }
+
+    /// Returns the classes of a block other than the one that it has. A network is what nothing else is; nodes that join
+    /// have new addresses in a list without classes.
+    fn others(&self, block: &AddressBlock) -> BTreeSet<AddressClass> {
+        let slots = self.all.meeting(block.span);
+        let mut classes: BTreeSet<AddressClass> =
+            slots.flat_map(|it| self.all.at(it).1).copied().collect();
+        if classes.is_empty() && block.owner.node().is_none() && self.flat.meets(block.span) {
+            classes.insert(AddressClass::Network);
+        }
+        if 1 < classes.len() {
+            classes.remove(&AddressClass::Network);
+        }
+        classes.retain(|it| block.owner.class() != Some(*it));
+        classes
+    }
+}
+
 /// Returns the ranges that an entry declares for one class of addresses.
 fn classes(entry: &Entry) -> Vec<(Cidr, AddressClass)> {
-    let Networks::Typed { pods, wireguard, services, .. } = &entry.networks else {
+    let Networks::Typed { pods, wireguard, services, additional } = &entry.networks else {
         return Vec::new();
     };
-    let pods = pods.iter().map(|it| (it.cidr, AddressClass::Pod));
-    let services = services.iter().map(|it| (it.cidr, AddressClass::Service));
-    pods.chain(services).chain([(wireguard.cidr, AddressClass::Node)]).collect()
+    let of =
+        |ranges: &[Range], class| ranges.iter().map(move |it| (it.cidr, class)).collect::<Vec<_>>();
+    let mut all = of(pods, AddressClass::Pod);
+    all.extend(of(additional, AddressClass::Network));
+    all.extend(services.iter().map(|it| (it.cidr, AddressClass::Service)));
+    all.push((wireguard.cidr, AddressClass::Node));
+    all
+}
+
+/// Returns the addresses of nodes or of an external peer with their classes. Claims outside of what the entry declares are
+/// not those of the cluster, but for internal addresses, which it need not declare.
+fn of_site(site: &Site) -> Vec<(Cidr, AddressClass)> {
+    if site.cluster.is_external() {
+        let owned = site.owned().iter();
+        let all =
+            owned.flat_map(|(range, owners)| owners.iter().map(move |it| (range, it.class())));
+        return all.filter_map(|it| Some((it.0, it.1?))).collect();
+    }
+    let nodes = site.model.topology.nodes.numbered();
+    let all = nodes.flat_map(|(id, it)| {
+        let pods = it.kilo.pods().filter(|it| declares(site.entry, *it));
+        let own = own_addresses(site, id).map(|it| (Cidr::host(it), AddressClass::Node));
+        pods.map(|it| (it, AddressClass::Pod)).chain(own).collect::<Vec<_>>()
+    });
+    all.collect()
 }
 
 /// The nodes of the old version.
 pub(super) struct OldNodes<'c> {
-    by_key: BTreeMap<[u8; 32], &'c Node>,
+    by_key: BTreeMap<[u8; 32], Vec<&'c Node>>,
     by_name: BTreeMap<(&'c ClusterName, &'c str), &'c Node>,
+    /// With their internal addresses.
+    by_pods: Prefixes<(&'c Node, Option<IpAddr>)>,
 }
 
 impl<'c> OldNodes<'c> {
     pub(super) fn new(old: &'c Fabric) -> Self {
-        let (mut by_key, mut by_name) = (BTreeMap::new(), BTreeMap::new());
+        let (mut by_key, mut by_name) = (BTreeMap::<_, Vec<&Node>>::new(), BTreeMap::new());
+        let mut by_pods = Vec::new();
         for site in &old.sites {
             for (id, it) in site.model.topology.nodes.numbered() {
                 let node = site.snapshot_of(id);
-                by_key.extend(it.kilo.key.map(|it| (it, node)));
+                if let Some(key) = it.kilo.key {
+                    by_key.entry(key).or_default().push(node);
+                }
                 by_name.insert((site.cluster, &*node.name), node);
+                let pods = it.kilo.pods().filter(|it| declares(site.entry, *it));
+                by_pods.extend(pods.map(|it| (it, (node, site.address(id)))));
             }
         }
-        Self { by_key, by_name }
+        Self { by_key, by_name, by_pods: by_pods.into_iter().collect() }
     }
 
-    /// Returns the old nodes with the key or the name of each node of a cluster that has other labels now.
-    fn of_relabelled(&self, site: &Site) -> BTreeMap<NodeId, Vec<&'c Node>> {
-        let nodes = site.model.topology.nodes.numbered();
-        let old = nodes.filter_map(|(id, it)| {
-            let now = site.snapshot_of(id);
-            let by_key = it.kilo.key.and_then(|it| self.by_key.get(&it));
-            let by_name = self.by_name.get(&(site.cluster, &*now.name));
-            let old = by_key.into_iter().chain(by_name).copied();
-            let old: Vec<&Node> = old.filter(|it| it.labels != now.labels).collect();
-            (!old.is_empty()).then_some((id, old))
-        });
-        old.collect()
+    /// Returns the old nodes that a node may be which have other labels: those with its key, those with its name in the old
+    /// clusters as which it counts, and those with its pods and its internal address.
+    fn relabelled(
+        &self,
+        site: &Site,
+        id: NodeId,
+        clusters: &BTreeSet<&'c ClusterName>,
+    ) -> Vec<&'c Node> {
+        let (now, kilo) = (site.snapshot_of(id), &site.node(id).kilo);
+        let by_key = kilo.key.and_then(|it| self.by_key.get(&it)).into_iter().flatten();
+        let by_name = clusters.iter().filter_map(|it| self.by_name.get(&(*it, &*now.name)));
+        let own = site.address(id);
+        let by_pods = kilo.pods().flat_map(|it| self.with_pods(Span::new(it)));
+        let by_pods = by_pods.filter(|it| own.is_some() && it.1 == own).map(|it| it.0);
+        let old = by_key.chain(by_name).copied().chain(by_pods);
+        old.filter(|it| it.labels != now.labels).collect()
+    }
+
+    /// Returns the old nodes with pods in a span, and their internal addresses.
+    fn with_pods(&self, span: Span) -> impl Iterator<Item = (&'c Node, Option<IpAddr>)> {
+        self.by_pods.meeting(span).flat_map(|it| self.by_pods.at(it).1).copied()
     }
 }
 
@@ -212,6 +303,8 @@ pub(super) struct CountedAddresses<'c> {
     reclassified: BTreeMap<BlockKey, BTreeSet<AddressClass>>,
     /// The old nodes of those that have other labels now.
     relabelled: BTreeMap<NodeId, Vec<&'c Node>>,
+    /// The old nodes with pods in addresses of no node.
+    emptied: BTreeMap<Span, Vec<&'c Node>>,
 }
 
 type BlockKey = (Span, Option<NodeId>);
@@ -228,7 +321,10 @@ impl<'c> CountedAddresses<'c> {
 
     /// Returns the block as it was: the classes that it has no longer, and its nodes if these have other labels now.
     pub(super) fn old(&self, block: &AddressBlock) -> OldBlock<'_, 'c> {
-        let nodes = block.owner.node().and_then(|it| self.relabelled.get(&it));
+        let nodes = match block.owner.node() {
+            Some(it) => self.relabelled.get(&it),
+            None => self.emptied.get(&block.span),
+        };
         OldBlock {
             classes: self.reclassified.get(&block_key(block)),
             nodes: nodes.map_or(&[], Vec::as_slice),

@@ -265,7 +265,9 @@ impl<'c> ControlledSide<'_, 'c> {
             let allowed = match self {
                 Self::Any(allowed) => {
                     let allowed = allowed.iter().enumerate();
-                    let allowed = allowed.filter(|it| it.1.contains(site, block));
+                    let old = counted.old(block);
+                    let allowed = allowed
+                        .filter(|it| it.1.contains(site, block) && !it.1.is_of_other_class(old));
                     allowed.map(|it| it.0).collect()
                 }
                 _ => Vec::new(),

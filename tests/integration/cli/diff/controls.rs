@@ -4,6 +4,7 @@ use super::*;
 use crate::support::assert_contains;
 use crate::support::json_schema::{schema, violations};
 
+mod disguises;
 mod drawn;
 mod escapes;
 mod weaker;
