@@ -144,12 +144,13 @@ fn follows(diagnostic: &Finding, problems: &[Finding]) -> bool {
 fn passed_over(node: &TreeNode, place: &Place, kind: Option<&str>) -> Finding {
     let group = node.get("apiVersion").and_then(TreeNode::text);
     let ours = group.is_some_and(|group| group.starts_with(GROUP));
+    let has_clusters = node.get("spec").is_some_and(|it| it.get("clusters").is_some());
     match kind {
-        None if ours => {
-            Finding::new(&mistake::MISSING_FIELD, "`kind` is missing").at(place.key("kind"), "")
-        }
+        None if ours => Finding::new(&mistake::MISSING_FIELD, "`kind` is missing")
+            .at(place.key("kind"), "")
+            .help("write `kind: ClusterMesh`"),
         None => notice("skipped a document without a kind", place.clone()),
-        Some(kind) if is_near_miss(kind, ours) => {
+        Some(kind) if ours && has_clusters || is_near_miss(kind, ours) => {
             let message = format!("unsupported `kind` {}", Quoted(kind));
             Finding::new(&mistake::INVALID_VALUE, message)
                 .at(place.key("kind"), "")

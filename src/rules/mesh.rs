@@ -23,11 +23,15 @@ use crate::place::Place;
 use crate::snapshot::services::ServiceSnapshotError;
 use crate::snapshot::stray::Stray;
 use crate::snapshot::{Snapshot, SnapshotError};
-use crate::text::{NAMED, count, listed, shell_word};
+use crate::text::{NAMED, count, listed, quoted, shell_word};
 
 /// The message about a file that should have been converted to a snapshot.
 const NODE_LIST: &str =
     "this file is not a snapshot, but nodes as `kubectl get nodes -o json` prints them";
+
+/// The same for Services.
+const SERVICE_LIST: &str =
+    "this file is not a snapshot, but Services as `kubectl get services -o json` prints them";
 
 /// The largest number of clusters that a command names; without names it is about all.
 const IN_COMMAND: usize = 20;
@@ -155,6 +159,14 @@ pub fn invalid_service_snapshot(
     place: Place,
     error: &ServiceSnapshotError,
 ) -> Finding {
+    if let ServiceSnapshotError::ServiceList = error {
+        return Finding::on_cluster(&INVALID_SNAPSHOT, cluster, SERVICE_LIST)
+            .at(place, "")
+            .help(format!(
+                "move it to another folder, then run `clustermesh snapshot --services --from {cluster}=FILE`"
+            ))
+            .quoting(Quotes::Nothing);
+    }
     let message = format!("not a snapshot of Services: {}", escaped(&error.to_string(), 400));
     Finding::on_cluster(&INVALID_SNAPSHOT, cluster, message)
         .at(place, "")
@@ -162,8 +174,13 @@ pub fn invalid_service_snapshot(
         .quoting(Quotes::FileExceptHelp)
 }
 
-/// Returns the finding about a file that is not a valid snapshot.
-pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotError) -> Finding {
+/// Returns the finding about a file that is not a valid snapshot. `is_committed` is whether the last commit has the file.
+pub fn invalid_snapshot(
+    cluster: &ClusterName,
+    place: Place,
+    error: &SnapshotError,
+    is_committed: bool,
+) -> Finding {
     if let SnapshotError::NodeList = error {
         return Finding::on_cluster(&INVALID_SNAPSHOT, cluster, NODE_LIST)
             .at(place, "")
@@ -186,12 +203,20 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
         SnapshotError::Cluster { .. } => escaped(&message, 400),
         _ => format!("not a snapshot: {}", escaped(&message, 400)),
     };
-    let source = Arc::clone(&place.source);
+    let other = match error {
+        _ if is_committed => {
+            format!("restore it with `git checkout HEAD -- {}`, or ", shell_word(&place.source))
+        }
+        SnapshotError::Cluster { found, .. } => format!(
+            "if {} was renamed to `{cluster}`, write `\"cluster\": \"{cluster}\"` in this file; otherwise ",
+            Quoted(found)
+        ),
+        _ => String::new(),
+    };
     Finding::on_cluster(&INVALID_SNAPSHOT, cluster, message)
         .at(place, "")
         .help(format!(
-            "restore it with `git checkout HEAD -- {}`, or take a new one with `clustermesh snapshot {cluster} --accept {cluster}`",
-            shell_word(&source)
+            "{other}take a new one with `clustermesh snapshot {cluster} --accept {cluster}`"
         ))
         .quoting(Quotes::FileExceptHelp)
 }
@@ -310,17 +335,33 @@ pub fn is_no_mesh(finding: &Finding) -> bool {
     finding.rule == &NO_MESH
 }
 
+/// Returns whether a finding is about a document that is not read.
+pub fn is_skipped_document(finding: &Finding) -> bool {
+    finding.rule == &mistake::SKIPPED_DOCUMENT
+}
+
 /// Returns that there is no mesh at all in some files as a finding, given whether Peers were rendered
-/// before.
-pub fn no_mesh(files: &[String], has_peers: bool) -> Finding {
-    let files: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
-    let files = files.join(", ");
+/// before, and whether they have other documents, edits of which git would take back too. `committed` are those that the
+/// last commit has.
+pub fn no_mesh(
+    files: &[String],
+    has_peers: bool,
+    has_documents: bool,
+    committed: &[String],
+) -> Finding {
+    let files = quoted(files);
     if has_peers {
         let message = format!("no ClusterMesh in {files}, so every Peer would be deleted");
-        return Finding::new(&NO_MESH, message).help(
-            "restore the mesh, for example with `git restore mesh.yaml`, or, if every Peer is to be deleted, run `clustermesh render \
-             --allow-empty '*'`",
-        );
+        let words: Vec<_> = committed.iter().map(|it| shell_word(it)).collect();
+        let restored = match words.as_slice() {
+            _ if has_documents => "begin the mesh with the lines `apiVersion: kilo.squat.ai/v1alpha1` and `kind: ClusterMesh`"
+                .to_owned(),
+            [] => "write the mesh again".to_owned(),
+            words => format!("run `git checkout HEAD -- {}`", words.join(" ")),
+        };
+        return Finding::new(&NO_MESH, message).help(format!(
+            "{restored}, or, if every Peer is to be deleted, run `clustermesh render --allow-empty '*'`"
+        ));
     }
     Finding::new(&NO_MESH, format!("no ClusterMesh in {files}")).help(
         "run `clustermesh init` in an empty folder for a mesh to start with, or write one that \

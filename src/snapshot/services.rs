@@ -97,6 +97,9 @@ pub enum ServiceSnapshotError {
     /// Not JSON, or not these fields.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
+    /// Services as the API server lists them.
+    #[error("not a snapshot, but Services as `kubectl get services` prints them")]
+    ServiceList,
     /// A merge that was not finished.
     #[error("{CONFLICT}")]
     Conflict,
@@ -189,7 +192,13 @@ impl ServiceSnapshot {
         if conflict(text).is_some() {
             return Err(ServiceSnapshotError::Conflict);
         }
-        let UniqueObject(mut file): UniqueObject<Self> = serde_json::from_str(text)?;
+        let UniqueObject(mut file): UniqueObject<Self> =
+            serde_json::from_str(text).map_err(|error| match serde_json::from_str(text) {
+                Ok(ApiService { kind: Some(kind), .. }) if kind != KIND => {
+                    ServiceSnapshotError::ServiceList
+                }
+                _ => error.into(),
+            })?;
         if file.kind != KIND || file.api_version != API_VERSION {
             return Err(ServiceSnapshotError::Header {
                 kind: file.kind,

@@ -1,5 +1,7 @@
 //! The checked plan: the plan that the inputs allow, the tree beside it, and what the rules find in both.
 
+use std::path::Path;
+
 use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::fleet::{Fleet, MissingSnapshot, UnreadMember};
 use clustermesh::manifest::{self, PeerSetTexts};
@@ -276,7 +278,10 @@ fn mistakes(
             inputs.settings.mesh_files()?.iter().map(|file| input_file::name(&file.path)).collect();
         let rendered = &inputs.settings.rendered;
         let has_peers = disk::is_there(&inputs.settings.roots_of(rendered), &rendered.value)?;
-        mistakes.push(rules::mesh::no_mesh(&files, has_peers));
+        let has_documents = mistakes.iter().any(rules::mesh::is_skipped_document);
+        let committed = files.iter().filter(|it| inputs.settings.is_committed(Path::new(it)));
+        let committed: Vec<String> = committed.cloned().collect();
+        mistakes.push(rules::mesh::no_mesh(&files, has_peers, has_documents, &committed));
     }
     Ok(mistakes)
 }

@@ -307,7 +307,9 @@ impl Inputs {
                     self.is_whole = false;
                     self.is_unparsable |= error.is_syntax();
                     let place = place(&source, &error);
-                    self.findings.push(invalid_snapshot(&cluster, place, &error));
+                    let path = folder.join(format!("{cluster}.json"));
+                    let is_committed = self.settings.is_committed(&path);
+                    self.findings.push(invalid_snapshot(&cluster, place, &error, is_committed));
                     self.files.add(source);
                 }
             }

@@ -156,11 +156,11 @@ fn filled(facts: &FleetFacts, settings: &Settings) -> Result<TemplateTexts, Vec<
 /// Returns what helps if the template at a path cannot be read.
 fn of_unread(settings: &Settings, path: &str) -> String {
     let file = settings.config.join(path);
-    if settings.head().is_some_and(|head| disk::is_file(&head, &file).unwrap_or(false)) {
+    if settings.is_committed(&file) {
         return format!(
-            "run `git restore {}` if the template was deleted by mistake; otherwise remove this item from `outputs`, and \
-             `clustermesh render` removes the files that it wrote",
-            shell_word(path)
+            "run `git checkout HEAD -- {}` if the template was deleted by mistake; otherwise remove this item from \
+             `outputs`, and `clustermesh render` removes the files that it wrote",
+            shell_word(&input_file::name(&file))
         );
     }
     let folder = file.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -183,10 +183,13 @@ fn without_config(settings: &Settings, record: &Record) -> Finding {
         input_file::name(&settings.rendered.value.join(RECORD)),
         count(record.0.len(), "file")
     );
-    wrong_output(message).help(
-        "restore the config, for example with `git restore clustermesh.yaml`; to delete these files, write a config \
-         without `outputs`, and run `clustermesh render`",
-    )
+    let restored = match settings.is_committed(Path::new("clustermesh.yaml")) {
+        true => "run `git checkout HEAD -- clustermesh.yaml`",
+        false => "write the config again",
+    };
+    wrong_output(message).help(format!(
+        "{restored}; to delete these files, write a config without `outputs`, and run `clustermesh render`"
+    ))
 }
 
 /// Returns whether the rendered tree is that of the config. Outputs belong to it, and not to one that a

@@ -172,6 +172,11 @@ impl Settings {
         head.map(|it| Roots::of_revision(Arc::new(it)))
     }
 
+    /// Returns whether the last commit has something at a path.
+    pub(crate) fn is_committed(&self, path: &Path) -> bool {
+        self.head().is_some_and(|head| disk::is_there(&head, path).unwrap_or(false))
+    }
+
     /// Checks that nothing of which a render is made is in the folder of its results: it would be taken for stray files.
     pub(crate) fn check_rendered(&self) -> anyhow::Result<()> {
         let rendered = disk::canonical(&self.rendered.value);
@@ -195,8 +200,12 @@ impl Settings {
                 return Ok(NoMesh::OtherEnding);
             }
             let rendered = &self.rendered;
-            let is_rendered = disk::is_folder(&self.roots_of(rendered), &rendered.value)?;
-            Ok(if is_rendered { NoMesh::Rendered } else { NoMesh::New })
+            if !disk::is_folder(&self.roots_of(rendered), &rendered.value)? {
+                return Ok(NoMesh::New);
+            }
+            let mut defaults =
+                config_file::DEFAULT_MESHES.map(|it| self.config.join(it)).into_iter();
+            Ok(NoMesh::Rendered { committed: defaults.find(|it| self.is_committed(it)) })
         };
         config_file::mesh_files(
             &self.mesh_paths()?,

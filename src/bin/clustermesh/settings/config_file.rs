@@ -12,6 +12,7 @@ use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::rules::{self, Finding, Levels};
+use clustermesh::text::shell_word;
 use thiserror::Error;
 
 #[cfg(feature = "snapshot")]
@@ -21,6 +22,9 @@ use super::{Setting, SettingOrigin};
 use crate::disk::{self, Roots};
 use crate::failure::{CommandFailure, CommandResult};
 use crate::input_file::{self, InputFile};
+
+/// Where meshes are if no setting names them.
+pub(super) const DEFAULT_MESHES: [&str; 2] = ["mesh.yaml", "meshes"];
 
 /// The largest config that is read, in bytes.
 const LIMIT: u64 = 1 << 20;
@@ -164,24 +168,28 @@ fn folder_of<'a>(roots: &Roots, path: &'a Setting<Option<PathBuf>>) -> Option<&'
 pub(crate) enum NoMesh {
     /// A file has the name with another ending.
     OtherEnding,
-    /// Peers were rendered from one.
-    Rendered,
+    /// Peers were rendered from one, which the last commit may still have.
+    Rendered { committed: Option<PathBuf> },
     /// Nothing shows that a mesh was there before.
     New,
 }
 
 impl NoMesh {
     /// Returns the remedy, and the text that it names.
-    pub(crate) fn help(&self) -> (&'static str, Option<&'static str>) {
+    pub(crate) fn help(&self) -> (String, Option<&'static str>) {
         match self {
-            Self::OtherEnding => ("rename `mesh.yml` to `mesh.yaml`", None),
-            Self::Rendered => (
-                "there are rendered Peers: run `git restore mesh.yaml` if the mesh was deleted, or use --mesh or -C to name \
-                 a mesh elsewhere",
-                None,
-            ),
+            Self::OtherEnding => ("rename `mesh.yml` to `mesh.yaml`".to_owned(), None),
+            Self::Rendered { committed } => {
+                let restored = committed.as_ref().map(|it| {
+                    let file = input_file::name(it);
+                    format!("run `git checkout HEAD -- {}` if the mesh was deleted, or ", shell_word(&file))
+                });
+                let elsewhere = "use --mesh or -C to name a mesh elsewhere";
+                let restored = restored.unwrap_or_default();
+                (format!("there are rendered Peers: {restored}{elsewhere}"), None)
+            }
             Self::New => (
-                "run `clustermesh init`, use --mesh or -C to name a mesh elsewhere, or write this to `mesh.yaml`:",
+                "run `clustermesh init`, use --mesh or -C to name a mesh elsewhere, or write this to `mesh.yaml`:".to_owned(),
                 Some(Self::MESH),
             ),
         }
@@ -206,7 +214,7 @@ spec:
 /// Returns what is there under the names that need no config.
 pub(super) fn default_meshes(config: &ConfigFile) -> anyhow::Result<Vec<PathBuf>> {
     let mut meshes = Vec::new();
-    for path in ["mesh.yaml", "meshes"].map(|name| config.join(name)) {
+    for path in DEFAULT_MESHES.map(|name| config.join(name)) {
         if disk::is_there(&config.roots, &path)? {
             meshes.push(path);
         }

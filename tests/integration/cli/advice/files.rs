@@ -40,6 +40,43 @@ fn a_snapshot_that_git_has() {
     assert_eq!(findings(folder), [[""; 4]; 0]);
 }
 
+/// `git restore` knows only files of the index.
+#[test]
+fn files_that_only_the_last_commit_has() {
+    let repository = Repository::of(with_outputs());
+    let folder = &repository.folder;
+    assert_eq!(folder.run(&["render"]).code, 0);
+    repository.commit();
+    let back = |path: &str| {
+        let run = folder.run(&["validate"]);
+        assert_contains(&(run.stdout + &run.stderr), &format!("run `git checkout HEAD -- {path}`"));
+        repository.git(&["checkout", "-q", "HEAD", "--", path]);
+        assert_eq!(findings(folder), [[""; 4]; 0]);
+    };
+    for path in ["mesh.yaml", "clustermesh.yaml", "templates/app.yaml"] {
+        repository.git(&["rm", "-q", path]);
+        back(path);
+    }
+    repository.git(&["mv", "mesh.yaml", "other.yaml"]);
+    back("mesh.yaml");
+    // Other edits of the file would be lost.
+    folder.edit("mesh.yaml", "kind: ClusterMesh", "kind: Peers");
+    folder.edit("mesh.yaml", "  clusters:", "  cluster:");
+    assert!(!folder.run(&["validate"]).stdout.contains("git checkout"));
+}
+
+#[test]
+fn a_cluster_with_another_name_in_the_mesh_and_its_file() {
+    let repository = Repository::of(Folder::mesh());
+    let folder = &repository.folder;
+    repository.commit();
+    folder.edit("mesh.yaml", "name: west", "name: wien");
+    repository.git(&["mv", "snapshots/west.json", "snapshots/wien.json"]);
+    insta::assert_snapshot!(findings(folder)[0][2], @r#"if `west` was renamed to `wien`, write `"cluster": "wien"` in this file; otherwise take a new one with `clustermesh snapshot wien --accept wien`"#);
+    folder.edit("snapshots/wien.json", r#""cluster":"west""#, r#""cluster":"wien""#);
+    assert_eq!(findings(folder), [[""; 4]; 0]);
+}
+
 #[test]
 fn a_snapshot_folder_with_another_name() {
     let folder = Folder::mesh();

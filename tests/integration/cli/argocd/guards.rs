@@ -64,7 +64,7 @@ fn a_repository_that_lost_its_mesh_delivers_nothing() {
     application.write("mesh.yaml", "");
     insta::assert_snapshot!(application.refusal(1), @"
     error[no-mesh] no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
-      help: restore the mesh, for example with `git restore mesh.yaml`, or, if every Peer is to be deleted, run `clustermesh render --allow-empty '*'`
+      help: write the mesh again, or, if every Peer is to be deleted, run `clustermesh render --allow-empty '*'`
     1 error
     ");
     fs::remove_file(application.path("mesh.yaml")).unwrap();

@@ -405,7 +405,7 @@ fn keeps_everything_where_there_is_no_mesh() {
     folder.write("mesh.yaml", "# later\n");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
     error[no-mesh]: no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
-    help: restore the mesh, for example with `git restore mesh.yaml`, or, if every Peer is to be deleted, run `clustermesh render --allow-empty '*'`
+    help: write the mesh again, or, if every Peer is to be deleted, run `clustermesh render --allow-empty '*'`
 
     1 error
     nothing was written

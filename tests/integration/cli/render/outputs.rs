@@ -100,7 +100,7 @@ fn without_a_config_they_stay() {
     let refused = folder.refusal(1, |it| it.run(&["render"]));
     insta::assert_snapshot!(refused, @"
     error[invalid-output]: rendered/.clustermesh-outputs lists 3 files of `outputs`, but there is no config
-    help: restore the config, for example with `git restore clustermesh.yaml`; to delete these files, write a config without `outputs`, and run `clustermesh render`
+    help: write the config again; to delete these files, write a config without `outputs`, and run `clustermesh render`
 
     1 error
     nothing was written

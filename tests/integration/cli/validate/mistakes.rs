@@ -219,7 +219,7 @@ fn refuses_snapshots_of_another_version() {
     insta::assert_snapshot!(refusal(&folder, 1), @"
     error[invalid-snapshot]: west: `apiVersion` is missing or unknown, so nothing of the file is quoted
     --> snapshots/west.json:1:15
-    help: restore it with `git checkout HEAD -- snapshots/west.json`, or take a new one with `clustermesh snapshot west --accept west`
+    help: take a new one with `clustermesh snapshot west --accept west`
 
     1 error
     nothing was written
@@ -236,7 +236,7 @@ fn refuses_snapshots_of_another_cluster() {
       |
     1 | {"apiVersion":"kilo-clustermesh.io/v1","cluster":"east","kind":"NodeSnapshot","nodes":[{"addresses":[{"address":"192.168.1.1","type":...
       |                                                  ^^^^^^
-    help: restore it with `git checkout HEAD -- snapshots/west.json`, or take a new one with `clustermesh snapshot west --accept west`
+    help: if `east` was renamed to `west`, write `"cluster": "west"` in this file; otherwise take a new one with `clustermesh snapshot west --accept west`
 
     1 error
     nothing was written
