@@ -19,6 +19,8 @@ pub struct Tracer<'r, 'f, 't> {
     fabric: &'r Fabric<'f>,
     finder: EndFinder<'r, 'f>,
     class: Option<AddressClass>,
+    /// The same clusters with the Peers that a render would write, and what a person does for it, if they have others.
+    rendered: Option<(&'r Fabric<'f>, String)>,
 }
 
 /// An end as it was written, and what was found.
@@ -36,7 +38,13 @@ impl<'r, 'f, 't> Tracer<'r, 'f, 't> {
         fabric: &'r Fabric<'f>,
         class: Option<AddressClass>,
     ) -> Self {
-        Self { files, meshes, fabric, finder: EndFinder::new(fabric), class }
+        Self { files, meshes, fabric, finder: EndFinder::new(fabric), class, rendered: None }
+    }
+
+    /// Returns the same, beside the Peers that a render would write.
+    #[must_use]
+    pub fn beside(self, rendered: Option<(&'r Fabric<'f>, String)>) -> Self {
+        Self { rendered, ..self }
     }
 
     /// Follows a packet, or explains why none can be sent.
@@ -73,10 +81,20 @@ impl<'r, 'f, 't> Tracer<'r, 'f, 't> {
         let advice = sites
             .into_iter()
             .find_map(|it| granularity_advice(&it.reading))
-            .or_else(|| messages::unprovided(self.fabric, self.meshes, &trace));
+            .or_else(|| messages::unprovided(self.fabric, self.meshes, &trace))
+            .or_else(|| self.of_render([&sender, &receiver]));
         let separating = separating(self.meshes, sites[0].cluster, sites[1].cluster);
         let ends = [&sender, &receiver];
         Ok(TraceResult::new(self.fabric, self.files, ends, &trace, advice, separating))
+    }
+
+    /// Returns the remedy for a packet that a render lets through. A file that cannot be read has its own.
+    fn of_render(&self, ends: [&NamedEnd; 2]) -> Option<String> {
+        let (fabric, help) = self.rendered.as_ref()?;
+        let [from, to] = ends.map(|it| it.end);
+        let mut files = [from.site, to.site].into_iter().flat_map(|it| self.fabric.site(it).files);
+        let is_meant = !files.any(|it| it.content.is_broken());
+        (is_meant && fabric.trace(from, to).ok()?.is_delivered()).then(|| help.clone())
     }
 
     /// Answers if an end is missing that was written correctly.

@@ -94,7 +94,7 @@ fn tells_who_takes_it() {
        |
     31 |   - "10.1.1.0/25"
        |     ^^^^^^^^^^^^^ contains the destination
-    help: run `clustermesh render`; if the Peer still contains 10.1.1.0/25, remove it from the ranges that the mesh declares
+    help: run `clustermesh diff --against rendered` to see what changes, then `clustermesh render`
     "#);
     assert_eq!(code, 1);
 }
@@ -110,7 +110,7 @@ fn tells_that_nothing_takes_it() {
     there: 10.3.1.2 to 10.1.1.2
 
     error[no-route]: west has no Peers
-    help: apply `west`'s folder of the rendered tree; if it is empty, `clustermesh validate` shows why, and `clustermesh render --check` whether it is current
+    help: run `clustermesh diff --against rendered` to see what changes, then `clustermesh render`
     ");
     assert_eq!(code, 1);
 }
@@ -143,7 +143,7 @@ fn tells_that_the_answer_does_not_get_back() {
        |
     31 |   - "10.3.1.0/25"
        |     ^^^^^^^^^^^^^ contains the destination
-    help: run `clustermesh render`; if the Peer still contains 10.3.1.0/25, remove it from the ranges that the mesh declares
+    help: run `clustermesh diff --against rendered` to see what changes, then `clustermesh render`
     "#);
     assert_eq!(code, 1);
 }
@@ -206,7 +206,7 @@ fn is_an_object_for_programs() {
       "kind": "Trace",
       "verdict": "loops",
       "message": "west/n1 would send encrypted packets to 10.1.2.5:51820, the endpoint of the Peer prod--east--n1, which is in 10.1.2.0/24 of the Peer prod--east--n2, so they would loop into the tunnel",
-      "help": "remove the range that contains the endpoint from its declaration, and render again",
+      "help": "run `clustermesh diff --against rendered` to see what changes, then `clustermesh render`",
       "places": [
         {
           "file": "rendered/west/prod--east.yaml",

@@ -104,8 +104,12 @@ pub(crate) fn run(args: &TraceArgs, files: &FileOptions, printer: &mut Printer) 
         ));
     }
     let fabric = wanted.delivered(applied.fabric(&inputs));
+    let rendered = wanted.unwritten(&inputs);
+    let rendered = rendered.as_ref().map(|it| it.fabric(&inputs));
+    let help = wanted.outdated.as_ref().and_then(|it| it.finding.help.clone());
     let mut tracer =
-        Tracer::new(&inputs.files, &inputs.meshes, &fabric, args.class.map(Into::into));
+        Tracer::new(&inputs.files, &inputs.meshes, &fabric, args.class.map(Into::into))
+            .beside(rendered.as_ref().zip(help));
     if args.batch {
         let input = disk::standard_input(batch::INPUT_LIMIT)?;
         return Ok(outcome.max(trace_all(&mut tracer, &input, printer)?));

@@ -4,6 +4,7 @@
 use clustermesh::agent::fabric::Fabric;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
+use clustermesh::manifest;
 use clustermesh::mirror::Mirrors;
 use clustermesh::plan::Plan;
 use clustermesh::proof::excused::Excused;
@@ -12,7 +13,7 @@ use clustermesh::rules::verified::OutdatedTree;
 use clustermesh::rules::{self, Finding};
 
 use crate::checked_plan::{self, RenderPlan};
-use crate::cluster_peers::{ClusterPeers, Dumps, Undelivered};
+use crate::cluster_peers::{ClusterPeers, Dumps, KnownContents, Undelivered};
 use crate::input_file;
 use crate::inputs::Inputs;
 use crate::threshold::Threshold;
@@ -66,6 +67,13 @@ impl<'a> WantedPeers<'a> {
     /// Returns what `render` would write; nothing without a plan.
     pub(crate) fn planned(&self) -> Option<PlannedFleet<'_>> {
         self.plan.as_ref().map(|plan| PlannedFleet { fleet: &self.fleet, plan })
+    }
+
+    /// Returns the Peers that `render` would write, if the tree has others.
+    pub(crate) fn unwritten(&self, inputs: &Inputs) -> Option<ClusterPeers> {
+        let plan = self.outdated.as_ref().and(self.plan.as_ref())?;
+        let (settings, texts) = (&inputs.settings, manifest::texts(plan));
+        Some(ClusterPeers::planned(settings, plan, &texts, &KnownContents::default()))
     }
 
     /// Adds to a fabric what the tree delivers to clusters that lack it.
