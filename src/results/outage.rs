@@ -109,6 +109,11 @@ impl LossProof<'_, '_> {
         declared_paths(&self.total)
     }
 
+    /// Returns whether there are paths that can break.
+    fn any_work(&self) -> bool {
+        0 < self.total.kept + self.total.assumed
+    }
+
     /// Returns the sentences before and behind the table, with the table.
     fn section(&self) -> ([String; 2], Option<TextTable>) {
         match self.tried {
@@ -130,7 +135,9 @@ impl LossProof<'_, '_> {
             Ok(report) => {
                 let ended = report.ended.iter().map(LostPaths::count).sum::<u64>();
                 let paths = text::count(ended, "declared path");
-                let head = if ended == 0 {
+                let head = if !self.any_work() {
+                    format!("{without}, no declared path works, as before.")
+                } else if ended == 0 {
                     format!("{without}, no declared path of other nodes breaks.")
                 } else {
                     let verb = if ended == 1 { "breaks" } else { "break" };
@@ -164,7 +171,10 @@ impl LossProof<'_, '_> {
             sentences.extend(self.hosts(report, next));
         }
         if 0 < report.own {
-            sentences.push(format!("Of their own declared paths, {} break.", report.own));
+            sentences.push(format!(
+                "Of the declared paths of the lost nodes themselves, {} break.",
+                report.own
+            ));
         }
         sentences.join(" ")
     }
@@ -197,8 +207,17 @@ impl LossProof<'_, '_> {
             0 if survey.parts == 0 => {
                 "No loss was tried, because no node has declared paths.".to_owned()
             }
+            0 if !self.any_work() => {
+                "No declared path works now, so no loss breaks one: correct what \
+                `clustermesh verify` reports first."
+                    .to_owned()
+            }
             0 if survey.unexamined.is_empty() => {
-                format!("All declared paths of other nodes survive the loss of any one of {parts}.")
+                let all =
+                    if self.total.kept == self.total.promised { "" } else { " that work now" };
+                format!(
+                    "All declared paths of other nodes{all} survive the loss of any one of {parts}."
+                )
             }
             0 => format!("No known loss among {parts} breaks declared paths of other nodes."),
             harmful => format!(

@@ -31,7 +31,7 @@ fn a_carrier_that_is_gone_ends_paths_to_its_range() {
     Without `east/east-agent-1`, 9 declared paths of other nodes break until the next render:
       FROM  TO    PATHS  KIND                          EXAMPLE
       west  east      9  pod → service, pod → network  west/west-cp-1 → east/10.0.1.0/24
-    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 13 break.
+    A render after that restores all of them, and no loss limit stops it. Of the declared paths of the lost nodes themselves, 13 break.
     ");
     assert_eq!(code, 0);
 }
@@ -41,7 +41,7 @@ fn a_node_that_carries_nothing_ends_only_its_own_paths() {
     let (code, text) = example("quickstart", &["east/east-agent-2"]);
     insta::assert_snapshot!(section(&text), @"
     Without `east/east-agent-2`, no declared path of other nodes breaks.
-    Of their own declared paths, 13 break.
+    Of the declared paths of the lost nodes themselves, 13 break.
     ");
     assert_eq!(code, 0);
 }
@@ -58,7 +58,7 @@ fn a_lost_leader_ends_the_paths_of_its_location() {
       gcp     aws        40  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  gcp/pool-1-h3kd → aws/ip-10-30-4-23.eu-west-1.compute.internal
       gcp     onprem      9  pod → pod, node → pod                                                         gcp/pool-1-h3kd → onprem/rack1-node1
       onprem  gcp        18  pod → pod, pod → node, pod → service, pod → network                           onprem/rack1-node1 → gcp/pool-1-h3kd
-    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 52 break.
+    A render after that restores all of them, and no loss limit stops it. Of the declared paths of the lost nodes themselves, 52 break.
     ");
 }
 
@@ -71,7 +71,7 @@ fn parts_are_lost_together() {
       FROM  TO   PATHS  KIND                                                                          EXAMPLE
       aws   gcp     13  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  aws/ip-10-30-9-140.eu-west-1.compute.internal → gcp/pool-1-h3kd
       gcp   aws     34  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  gcp/pool-1-h3kd → aws/ip-10-30-9-140.eu-west-1.compute.internal
-    A render after that restores all of them, but a person must accept the losses first (`empty-snapshot`, `shrunk-snapshot`). Of their own declared paths, 183 break.
+    A render after that restores all of them, but a person must accept the losses first (`empty-snapshot`, `shrunk-snapshot`). Of the declared paths of the lost nodes themselves, 183 break.
     ");
 }
 
@@ -93,7 +93,7 @@ fn a_guard_can_stop_the_next_render() {
       FROM   TO    PATHS  KIND           EXAMPLE
       north  east      2  pod → service  north/n1 → east/10.96.0.0/16
       west   east      2  pod → service  west/n1 → east/10.96.0.0/16
-    A render after that restores all of them, but a person must accept the losses first (`shrunk-snapshot`). Of their own declared paths, 32 break.
+    A render after that restores all of them, but a person must accept the losses first (`shrunk-snapshot`). Of the declared paths of the lost nodes themselves, 32 break.
     ");
     assert_eq!(code, 0);
 }
@@ -129,7 +129,7 @@ fn markdown_has_the_tables() {
     |---|---|--:|---|---|
     | west | east | 9 | pod → service, pod → network | west/west-cp-1 → east/10.0.1.0/24 |
 
-    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 13 break.
+    A render after that restores all of them, and no loss limit stops it. Of the declared paths of the lost nodes themselves, 13 break.
 
     All 48 declared paths work in both directions.
     ");
@@ -156,7 +156,7 @@ fn the_paths_that_work_today_are_counted() {
     insta::assert_snapshot!(run.stdout, @"
     mesh prod (mesh.yaml): 3 clusters, Peers from rendered
 
-    All declared paths of other nodes survive the loss of any one of 9 nodes, locations and clusters.
+    All declared paths of other nodes that work now survive the loss of any one of 9 nodes, locations and clusters.
 
     20 of 24 declared paths work in both directions.
     ");
@@ -204,7 +204,7 @@ fn later_nodes_without_an_internal_address_lose_their_address() {
       east   west       2  node → pod  east/n3 → west/n1
       north  east       2  pod → node  north/n1 → east/n3
       west   east       2  pod → node  west/n1 → east/n3
-    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 16 break.
+    A render after that restores all of them, and no loss limit stops it. Of the declared paths of the lost nodes themselves, 16 break.
     ");
     assert_eq!(code, 0);
 }
