@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::withheld::{LoopingPeer, LoopingRanges, TargetReason, WithheldEndpoint, WithheldRanges};
 use crate::fleet::Member;
-use crate::membership::{CandidateId, PeerCandidate};
-use crate::mesh::Networks;
+use crate::kilo::node::annotation;
+use crate::membership::{CandidateId, Origin, PeerCandidate};
+use crate::mesh::{EndpointSource, Entry, Networks};
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
 use crate::place::Place;
@@ -72,7 +73,12 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
         let range = member.declaration(route).map(|it| it.cidr);
         by_range.entry(range).or_default().push(route);
     }
-    for routes in by_range.into_values() {
+    for (range, routes) in by_range {
+        // The finding about the whole range is enough.
+        if range.is_some_and(|it| own_loops.withheld.contains(&it)) {
+            own_loops.withheld.extend(routes);
+            continue;
+        }
         let lying: Vec<Inside> = routes
             .iter()
             .filter_map(|it| {
@@ -109,6 +115,16 @@ fn of_nodes(member: &Member) -> Prefixes<Option<Place>> {
             member.membership.candidates.iter().flat_map(claims).chain(carried).collect()
         }
     }
+}
+
+/// Returns the item of `endpointFrom` by which nodes are dialled at addresses that they report by themselves.
+fn guess(candidate: &PeerCandidate, entry: &Entry) -> Option<(EndpointSource, Place)> {
+    let source = match candidate.origin? {
+        Origin::InternalIP => EndpointSource::InternalIP,
+        Origin::Annotation(annotation::ENDPOINT) => EndpointSource::Kilo,
+        _ => return None,
+    };
+    Some((source, entry.field("endpointFrom")))
 }
 
 impl OwnLoops {
@@ -152,6 +168,7 @@ impl OwnLoops {
                 place: member.endpoint_place(candidate),
             },
             endpoints: lying.len(),
+            guessed: guess(candidate, &member.entry),
         })));
     }
 }

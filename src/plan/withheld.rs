@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::membership::Unready;
+use crate::mesh::EndpointSource;
 use crate::name::{ClusterName, NodeName};
 use crate::net::{Cidr, Family};
 use crate::place::Place;
@@ -123,6 +124,8 @@ pub struct LoopingRanges {
     pub endpoint: WithheldEndpoint,
     /// Their number.
     pub endpoints: usize,
+    /// The source that `endpointFrom` names for them, and the place of that field, if nodes report them by themselves.
+    pub guessed: Option<(EndpointSource, Place)>,
 }
 
 /// Ranges that hold what the target's own nodes reach by themselves.

@@ -195,7 +195,7 @@ fn link_looping(findings: &mut [Finding]) {
     let looping: Vec<Finding> = looping.cloned().collect();
     let (of_nodes, of_ranges): (Vec<&Finding>, Vec<&Finding>) =
         looping.iter().partition(|it| it.node.is_some());
-    // The first place of one is the endpoint, and that of the other the declared range.
+    // The first place of one is the endpoint, and the other has that of the declared range.
     let at_first = |it: &&'_ Finding| it.labels.first().map(|label| label.place.clone());
     let endpoints: BTreeMap<Place, FindingCause> =
         of_nodes.iter().filter_map(|it| Some((at_first(it)?, it.as_cause()))).collect();
@@ -203,8 +203,8 @@ fn link_looping(findings: &mut [Finding]) {
         it.labels.iter().find_map(|label| known.get(&label.place)).cloned()
     };
     let ranges = of_ranges.iter().filter(|it| caused_by(&endpoints, it).is_none());
-    let ranges: BTreeMap<Place, FindingCause> =
-        ranges.filter_map(|it| Some((at_first(it)?, it.as_cause()))).collect();
+    let places = ranges.flat_map(|it| it.labels.iter().map(|at| (at.place.clone(), it.as_cause())));
+    let ranges: BTreeMap<Place, FindingCause> = places.collect();
     let uncaused = |it: &&mut Finding| it.rule == &LOOPING_ENDPOINT && it.cause.is_none();
     for finding in findings.iter_mut().filter(uncaused) {
         let known = if finding.node.is_none() { &endpoints } else { &ranges };

@@ -47,7 +47,7 @@ pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
 
 /// Reports ranges that contain endpoints.
 pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
-    let LoopingRanges { ranges, cluster, node, endpoint, endpoints } = looping;
+    let LoopingRanges { ranges, cluster, node, endpoint, endpoints, guessed } = looping;
     let node = bare(node);
     let more = and_more(endpoints.saturating_sub(1), "endpoint");
     let address = endpoint.address;
@@ -58,14 +58,29 @@ pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
     } else {
         format!("{cidrs} left out: they contain {what}, so {WHY}")
     };
+    let guess = guessed.as_ref();
+    let is_declared = ranges.cidrs.iter().all(|it| !it.is_host());
     Finding::on_cluster(&LOOPING_ENDPOINT, source, message)
+        .at(guess.map(|it| it.1.clone()), "names the endpoints")
         .at(ranges.declared.clone(), DECLARED)
         .at(endpoint.place.clone(), format!("of {cluster}/{node}"))
-        .help(if cluster.is_external() && cluster == source {
-            format!("write an `endpoint` outside of {cidrs}, or remove {cidrs} from `{source}`")
-        } else {
-            format!(
+        .help(match guess {
+            _ if cluster.is_external() && cluster == source => {
+                format!("write an `endpoint` outside of {cidrs}, or remove {cidrs} from `{source}`")
+            }
+            Some((guessed, place)) => {
+                let is_default = place.pointer.steps().any(|it| it == "defaults");
+                let of = if is_default { "the `defaults`".to_owned() } else { format!("`{cluster}`") };
+                format!(
+                    "remove `{guessed:?}` from `endpointFrom` of {of}, or declare ranges in the entry of `{cluster}` that do \
+                     not contain these addresses"
+                )
+            }
+            None if is_declared => format!(
                 "remove {cidrs} from the entry of `{source}`, or write ranges that do not contain the endpoints of `{cluster}`"
-            )
+            ),
+            None => format!(
+                "declare ranges in the entry of `{source}` that do not contain the endpoints of `{cluster}`"
+            ),
         })
 }
