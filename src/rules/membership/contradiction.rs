@@ -67,7 +67,7 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
 }
 
 /// Returns what nodes have instead of what was declared, and what to do about it.
-fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
+pub(super) fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
     let cluster = &member.entry.name;
     let (pods, wireguard) = match &member.entry.networks {
         Networks::Typed { pods, wireguard, .. } => {
@@ -177,7 +177,7 @@ fn pods_line(member: &Member) -> Option<String> {
 
 /// Returns the line with the subnet that Kilo writes on all nodes outside of the declared one, unless another range of the mesh
 /// overlaps it.
-pub(super) fn wireguard_line(member: &Member) -> Option<String> {
+fn wireguard_line(member: &Member) -> Option<String> {
     let outside = member.cluster.nodes.iter().filter(|it| {
         matches!(it.checked.wireguard, Err(ExcludedReason::WireguardIpOutOfRange { .. }))
     });
@@ -276,10 +276,14 @@ fn granularity(cluster: &Cluster, declared: Granularity) -> (String, String) {
 fn topology_label(cluster: &Cluster) -> (String, String) {
     let (name, declared) = (&cluster.entry.name, &cluster.entry.topology_label);
     let rivals = rivals(cluster).into_iter();
-    let what = format!(
-        "label {declared} puts {} into one location, but each has a WireGuard address, which Kilo gives only to the leader",
-        listed(rivals.map(|it| Quoted(&it.node.name).to_string()))
-    );
+    let rivals = listed(rivals.map(|it| Quoted(&it.node.name).to_string()));
+    let is_used = cluster.nodes.iter().any(|it| it.node.labels.contains_key(declared));
+    let puts = match is_used {
+        true => format!("label {declared} puts {rivals} into one location"),
+        false => format!("no node has the label {declared}, so {rivals} are in one location"),
+    };
+    let what =
+        format!("{puts}, but each has a WireGuard address, which Kilo gives only to the leader");
     let correction = label_correction(cluster).unwrap_or_else(|| {
         format!(
             "set `topologyLabel` of `{name}` in the mesh to the value of Kilo's `--topology-label`"

@@ -1,6 +1,6 @@
 //! Words for nodes that are left out.
 
-use super::contradiction::label_correction;
+use super::contradiction::{contradicted_by, label_correction};
 use super::reasons::{in_common, words};
 use crate::diagnostic::{FindingCause, MetadataChange, Quoted};
 use crate::fleet::Member;
@@ -38,15 +38,9 @@ pub(super) fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingC
                 ..FindingCause::of(rule_of(&leader.reason), &member.entry.name)
             })
         }
-        ExcludedReason::PodCidrOutOfRange { .. } => {
-            contradicted(member, |it| matches!(it, Contradicted::PodRanges))
-        }
-        ExcludedReason::WireguardIpOutOfRange { .. } => {
-            contradicted(member, |it| matches!(it, Contradicted::WireguardRange))
-        }
-        ExcludedReason::NotSelected => {
-            contradicted(member, |it| matches!(it, Contradicted::NodeSelector))
-        }
+        ExcludedReason::PodCidrOutOfRange { .. }
+        | ExcludedReason::WireguardIpOutOfRange { .. }
+        | ExcludedReason::NotSelected => contradicted(member, |it| of_line(*it, reason)),
         // If agents form locations, only leaders have one.
         ExcludedReason::NoWireguardIp => {
             let of_entry = contradicted(member, |it| {
@@ -56,6 +50,16 @@ pub(super) fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingC
         }
         _ => None,
     }
+}
+
+/// Returns whether a node is left out for a line that most nodes contradict.
+fn of_line(line: Contradicted, reason: &ExcludedReason) -> bool {
+    matches!(
+        (line, reason),
+        (Contradicted::PodRanges, ExcludedReason::PodCidrOutOfRange { .. })
+            | (Contradicted::WireguardRange, ExcludedReason::WireguardIpOutOfRange { .. })
+            | (Contradicted::NodeSelector, ExcludedReason::NotSelected)
+    )
 }
 
 /// Returns the finding about a node that is left out.
@@ -79,6 +83,10 @@ pub fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
 
 /// Returns what to do about an excluded node.
 fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
+    let mut contradictions = member.membership.contradictions.iter().map(|it| it.what);
+    if let Some(what) = contradictions.find(|it| of_line(*it, &node.reason)) {
+        return Some(contradicted_by(member, what).1);
+    }
     match &node.reason {
         ExcludedReason::NoEndpoint(_) => Some(endpoint_help(member, node)),
         ExcludedReason::PodCidrTaken { node: winner, .. } => {
@@ -107,18 +115,11 @@ fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
             member.entry.name
         )),
         ExcludedReason::PodCidrOutOfRange { cidr } => Some(undeclared_help(member, node, *cidr)),
-        ExcludedReason::WireguardIpOutOfRange { .. } => {
-            let mut contradictions = member.membership.contradictions.iter();
-            let is_declared = !contradictions.any(|it| it.what == Contradicted::WireguardRange);
-            let line = super::contradiction::wireguard_line(member).filter(|_| !is_declared);
-            Some(line.unwrap_or_else(|| {
-                format!(
-                    "start its Kilo agent with the `--subnet` of the other nodes of `{0}`, which the mesh declares, then run \
-                     `clustermesh snapshot {0}`",
-                    member.entry.name
-                )
-            }))
-        }
+        ExcludedReason::WireguardIpOutOfRange { .. } => Some(format!(
+            "start its Kilo agent with the `--subnet` of the other nodes of `{0}`, which the mesh declares, then run \
+             `clustermesh snapshot {0}`",
+            member.entry.name
+        )),
         ExcludedReason::EndpointInvalid {
             origin: Origin::Annotation(_),
             error: EndpointProblem::UndeclaredName,
