@@ -158,7 +158,7 @@ pub(super) fn finding(withheld: &Withheld) -> Finding {
                 node: Some(keeper_node.to_string()),
                 ..FindingCause::of(&KEY_OF_TARGET_NODE, keeper)
             };
-            finding.with_cause(other_side).help(new_key([source, keeper]))
+            finding.of_name(keeper.as_str()).with_cause(other_side).help(new_key([source, keeper]))
         }
         TargetReason::LoopingPeer(peer) => loops::peer(source, peer),
         TargetReason::LoopingRanges(ranges) => loops::ranges(source, ranges),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::consequences::{Common, ConsequenceRow};
 use super::endpoints::LOOPING_ENDPOINT;
-use super::identity::{DUPLICATE_KEY, INVALID_NODE_NAME, KEY_OF_TARGET_NODE};
+use super::identity::{DUPLICATE_KEY, INVALID_NODE_NAME, KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
 use super::kilo::{UNCERTAIN_LEADER, unlocated_leader};
 use super::nodes::{CONTRADICTED, CUT_OFF, SILENT_CLUSTER, contradicted_label};
 use super::plan::within;
@@ -15,28 +15,26 @@ use super::{Finding, bare, membership};
 use crate::agent::applied::AppliedFile;
 use crate::changes::{Changes, OpenedPaths, WatchedPaths};
 use crate::config::Config;
+use crate::diagnostic::FindingCause;
 use crate::diagnostic::mistake::{
     MISSING_SNAPSHOT, ONE_SIDED_LINK, UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
 };
-use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::{Fleet, Member};
-use crate::granularity::Granularity;
-use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
 use crate::kilo::peer::EXTERNAL_LABEL;
 use crate::manifest::{MESH_LABEL, OldPeer, Reading, SOURCE_LABEL};
 use crate::mesh::Mesh;
 use crate::name::{ClusterName, peer_name};
-use crate::place::Place;
 use crate::plan::Plan;
 use crate::text::{count, listed};
 use crate::tree_diff::{self, Case, ChangedFile, Moved, Rekeyed, Renamed, TreeDiff};
-use crate::yaml;
 
 mod losses;
+mod moved;
 mod shrunk;
 
 pub use losses::{Allowing, PlannedFleet, add_losses, rule_of};
+use moved::{MoveReason, anchor_item, moved, pin};
 
 rules! {
     "Changes to the rendered tree" in "rendered" about Tree;
@@ -53,7 +51,7 @@ rules! {
 
 /// The causes of findings about changes, of links and of names. They stand here because losses need them before all
 /// findings are folded.
-pub(super) static CONSEQUENCES: [ConsequenceRow; 21] = [
+pub(super) static CONSEQUENCES: [ConsequenceRow; 25] = [
     (&SHRUNK_SOURCE, &CONTRADICTED, Common::Cluster),
     (&SHRUNK_SOURCE, &KEY_OF_TARGET_NODE, Common::Cluster),
     (&SHRUNK_SOURCE, &LOOPING_ENDPOINT, Common::Cluster),
@@ -65,8 +63,12 @@ pub(super) static CONSEQUENCES: [ConsequenceRow; 21] = [
     (&RENAMED_PEER, &RENAMED_MESH, Common::Run),
     (&RENAMED_PEER, &DUPLICATE_KEY, Common::Cluster),
     (&RENAMED_PEER, &KEY_OF_TARGET_NODE, Common::Cluster),
+    (&RENAMED_PEER, &KEY_OF_TARGET_NODE, Common::Name),
+    (&RENAMED_PEER, &KEY_IN_TWO_CLUSTERS, Common::Name),
     (&CHANGED_KEY, &DUPLICATE_KEY, Common::Cluster),
     (&CHANGED_KEY, &KEY_OF_TARGET_NODE, Common::Cluster),
+    (&CHANGED_KEY, &KEY_OF_TARGET_NODE, Common::Name),
+    (&CHANGED_KEY, &KEY_IN_TWO_CLUSTERS, Common::Name),
     (&UNUSED_SNAPSHOT, &LOST_TARGET, Common::Name),
     (&UNNAMED_CLUSTER, &LOST_TARGET, Common::Name),
     (&LOST_SOURCE, &SILENT_CLUSTER, Common::Cluster),
@@ -125,9 +127,6 @@ pub fn opened(changes: &Changes, watched: &[WatchedPaths], meshes: &[Mesh]) -> V
 
 /// The largest number of targets for which there is a command each.
 const NAMED_TARGETS: usize = 3;
-
-/// The largest number of ranges in the line that keeps each on one node.
-const PINNED: usize = 8;
 
 /// Reports findings together although they are about several clusters.
 fn alike(mut finding: Finding, group: &str) -> Finding {
@@ -271,137 +270,6 @@ fn renamed(case: &Case<Renamed>, config: &Config) -> Finding {
         "Kilo drops a key when an old Peer with it is deleted: with Flux, run {commands} after that; Argo CD needs \
          nothing if its Applications have `PrunePropagationPolicy=background`"
     ))
-}
-
-/// The reason why a range of a whole cluster gets another Peer. The tree does not record why a Peer carries a range, so an edit that
-/// only removes the old node's name looks the same as a node that is gone.
-enum MoveReason {
-    /// The mesh names the new node here, as one of those that are to carry it.
-    Named(Place),
-    /// Kilo elected another leader of the only location that its cluster has.
-    Elected,
-    /// The node that carries it is left out, which is another finding.
-    LeftOut,
-    /// A node that comes, goes or claims another address may have moved it.
-    Unknown,
-}
-
-impl MoveReason {
-    fn of(moved: &Moved, fleet: &Fleet) -> Self {
-        let is_elected =
-            || members(fleet, &moved.source).all(|it| has_one_location(it, &moved.from));
-        match named(moved, fleet) {
-            Some(place) => Self::Named(place),
-            None if is_elected() => Self::Elected,
-            None => Self::Unknown,
-        }
-    }
-}
-
-/// Returns whether a cluster is given as one location, in which the node of a Peer still is unless it is gone.
-fn has_one_location(member: &Member, peer: &str) -> bool {
-    let (mesh, cluster) = (member.mesh.name.as_str(), member.entry.name.as_str());
-    let is_of_peer = |node: &ClusterNode| peer_name(mesh, cluster, &node.node.name) == peer;
-    let (candidates, all) = (&member.membership.candidates, &member.cluster.nodes);
-    let mut nodes = candidates.iter().flat_map(|it| &it.members);
-    // In other granularities, a node that is gone was a segment of its own.
-    let is_gone =
-        member.cluster.granularity == Granularity::Location && !all.iter().any(is_of_peer);
-    candidates.len() == 1 && (is_gone || nodes.any(|it| is_of_peer(&all[*it])))
-}
-
-/// Reports a range that gets another Peer, given why, and what keeps it on one node.
-fn moved(case: &Case<Moved>, reason: MoveReason, pin: &str) -> Finding {
-    let Moved { source, range, from, to } = &case.what;
-    let is_unknown = matches!(reason, MoveReason::Unknown);
-    let is_elected = matches!(reason, MoveReason::Elected);
-    let is_left_out = matches!(reason, MoveReason::LeftOut);
-    let (why, named) = match reason {
-        MoveReason::Named(place) => (", as set in `anchors`", Some(place)),
-        MoveReason::Elected => (", because its location has another leader", None),
-        MoveReason::LeftOut => (", because the Peer that carries it now is left out", None),
-        MoveReason::Unknown => (", which the mesh does not request", None),
-    };
-    let (from, to) = (bare(from), bare(to));
-    let message = format!("{range} would move from {from} to {to} {}{why}", within(&case.targets));
-    let mut finding = Finding::on_named(&MOVED_ANCHOR, source, message)
-        .at(case.place.clone(), "carries the range now")
-        .at(named, "set here");
-    if is_elected {
-        finding.severity = Severity::Notice;
-        return finding.help(
-            "apply it soon: until then, packets go to the old leader, which does not deliver them",
-        );
-    }
-    if is_left_out {
-        return finding;
-    }
-    if is_unknown {
-        return finding.help(format!("{pin}connections to it break once whenever it moves"));
-    }
-    finding.severity = Severity::Notice;
-    finding.help("apply it in a maintenance window: connections to this range will break once")
-}
-
-/// Returns what keeps a range on one node, given the items of all ranges of its cluster that move: they need one list.
-fn pin<'p>(moved: &Moved, items: impl Iterator<Item = &'p String>, fleet: &Fleet) -> String {
-    let source_name = bare(&moved.source);
-    if members(fleet, &moved.source).any(|it| !it.entry.anchors.is_empty()) {
-        return format!(
-            "if it should stay on one node, name {} first in `nodes` of its item in `anchors` of {source_name}; ",
-            anchor_node(moved, fleet)
-        );
-    }
-    let mut items: Vec<String> = items.take(PINNED + 1).cloned().collect();
-    if PINNED < items.len() {
-        items = vec![anchor_item(moved, fleet)];
-    }
-    let what = if items.len() == 1 { "it" } else { "each range" };
-    format!(
-        "if {what} should stay on one node, write `anchors: [{}]` in the entry of {source_name}; ",
-        items.join(", ")
-    )
-}
-
-/// Returns the item of `anchors` that keeps a range on one node.
-fn anchor_item(moved: &Moved, fleet: &Fleet) -> String {
-    let node = anchor_node(moved, fleet);
-    format!("{{ ranges: [{}], nodes: [{node}] }}", moved.range)
-}
-
-/// Returns the node that should keep a range. One that is left out now cannot carry it.
-fn anchor_node(moved: &Moved, fleet: &Fleet) -> String {
-    let of = |peer: &str| node_of(peer, &moved.source, fleet);
-    let node = of(&moved.from).or_else(|| of(&moved.to));
-    yaml::scalar(node.unwrap_or("NODE")).into_owned()
-}
-
-/// Returns the node of a Peer, if it takes part.
-fn node_of<'f>(peer: &str, source: &str, fleet: &'f Fleet) -> Option<&'f str> {
-    members(fleet, source).find_map(|member| {
-        let (mesh, cluster) = (member.mesh.name.as_str(), member.entry.name.as_str());
-        let mut candidates = member.membership.candidates.iter().map(|it| it.leader.as_str());
-        candidates.find(|it| peer_name(mesh, cluster, it) == peer)
-    })
-}
-
-/// Returns where the mesh names the node that a range moves to, as one of those that are to carry it;
-/// nothing if it names the node that carried it before that one.
-fn named(moved: &Moved, fleet: &Fleet) -> Option<Place> {
-    members(fleet, &moved.source).find_map(|member| {
-        let (mesh, cluster) = (&member.mesh.name, &member.entry.name);
-        let is = |name: &str, peer: &str| peer_name(mesh.as_str(), cluster.as_str(), name) == peer;
-        let mut meant = member.entry.anchors.iter().filter(|anchor| {
-            let ranges = anchor.ranges.as_ref();
-            // One that is spread moves in parts.
-            ranges.is_none_or(|it| it.iter().any(|range| range.contains(moved.range)))
-        });
-        meant.find_map(|anchor| {
-            let mut nodes = anchor.nodes.iter();
-            let first = nodes.find(|it| is(&it.name, &moved.to) || is(&it.name, &moved.from))?;
-            is(&first.name, &moved.to).then(|| first.place.clone())
-        })
-    })
 }
 
 fn rekeyed(case: &Case<Rekeyed>, fleet: &Fleet) -> Finding {

@@ -24,14 +24,18 @@ pub(super) fn finding(
         listed(gone.iter().map(|it| bare(it))),
         within(&case.targets)
     );
-    let finding = Finding::on_named(&SHRUNK_SOURCE, source, message).at(case.place.clone(), "would be removed").help(
-        "check why these nodes are left out and whether the snapshot is correct, unless the nodes \
-         were removed",
-    );
+    let finding = Finding::on_named(&SHRUNK_SOURCE, source, message)
+        .at(case.place.clone(), "would be removed");
     let finding = finding.with_cause(cut_off.or_else(|| deselected(&case.what, fleet)));
     match excluded(fleet, source, gone) {
-        Some((_, node)) => finding.at(node.place.key("name"), "left out"),
-        None => finding,
+        Some((_, node)) => finding.at(node.place.key("name"), "left out").help(
+            "check why these nodes are left out and whether the snapshot is correct, unless the nodes \
+             were removed",
+        ),
+        None => finding.help(format!(
+            "if these nodes still exist, run `clustermesh snapshot {}`",
+            bare(source)
+        )),
     }
 }
 
