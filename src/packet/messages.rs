@@ -16,6 +16,7 @@ use crate::net::prefixes::Span;
 use crate::place::Place;
 
 pub use ending::ending;
+pub use remedy::{delivery, wrong_dump};
 pub use step::{premises, selected, step};
 pub use unsent::unsent;
 

@@ -1,7 +1,7 @@
 //! Remedies for what a cluster has as Peers: a render, or the delivery of what is rendered already.
 
 use super::peer;
-use crate::agent::fabric::{Fabric, SiteId};
+use crate::agent::fabric::{Fabric, Site, SiteId};
 use crate::agent::model::TunnelClaim;
 use crate::diagnostic::Quoted;
 use crate::net::Cidr;
@@ -31,6 +31,35 @@ pub(super) struct FailedPacket<'f, 'a> {
     pub(super) ending: &'f Ending,
 }
 
+/// Returns what gives a cluster the Peers of a rendered tree that is up to date.
+pub fn delivery(fabric: &Fabric, site: SiteId) -> String {
+    let own = fabric.site(site);
+    let cluster = own.cluster;
+    let is_dumped = fabric.is_dumped(site);
+    if let Some(why) = wrong_dump(own).filter(|_| is_dumped) {
+        return format!("dump the Peers of `{cluster}` again: {why}");
+    }
+    let otherwise = if is_dumped {
+        "if that is done, dump the Peers again: the file of `--peers` is old".to_owned()
+    } else {
+        format!("`clustermesh status {cluster}` lists what differs")
+    };
+    format!(
+        "the rendered tree is up to date: let Flux or Argo CD apply it in `{cluster}`; {otherwise}"
+    )
+}
+
+/// Returns why a file with the Peers of a cluster may be that of another one.
+pub fn wrong_dump(site: &Site) -> Option<String> {
+    let mut peers = site.model.peers.numbered();
+    peers.any(|(peer, _)| site.has_own_key(peer)).then(|| {
+        format!(
+            "the file of `--peers` has a Peer with the key of a node of `{}`, so it is probably of another cluster",
+            site.cluster
+        )
+    })
+}
+
 impl FailedPacket<'_, '_> {
     /// Returns the file of a cluster that cannot be read, and what helps: the Peers in it are unknown.
     pub(super) fn unread(self, site: SiteId) -> Option<(String, String)> {
@@ -48,24 +77,7 @@ impl FailedPacket<'_, '_> {
         if then.rule() == self.ending.rule() && then.at() == self.ending.at() {
             return None;
         }
-        let own = self.fabric.site(site);
-        let cluster = own.cluster;
-        let is_dumped = self.fabric.is_dumped(site);
-        let mut peers = own.model.peers.numbered();
-        if is_dumped && peers.any(|(peer, _)| own.has_own_key(peer)) {
-            return Some(format!(
-                "dump the Peers of `{cluster}` again: the file of `--peers` has one with the key of a node of `{cluster}`, \
-                 so it is probably of another cluster"
-            ));
-        }
-        let otherwise = if is_dumped {
-            "if that is done, dump the Peers again: the file of `--peers` is old".to_owned()
-        } else {
-            format!("`clustermesh status {cluster}` lists what differs")
-        };
-        Some(format!(
-            "the rendered tree is up to date: let Flux or Argo CD apply it in `{cluster}`; {otherwise}"
-        ))
+        Some(delivery(self.fabric, site))
     }
 
     /// Returns what applies the rendered tree, if that helps, else another remedy.

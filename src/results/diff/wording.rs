@@ -120,7 +120,8 @@ pub(super) fn follow_up(cause: &Cause) -> Option<String> {
     let Cause::ClusterRenamed { from, to } = cause else {
         return None;
     };
-    Some(format!(
+    // A host has no folder.
+    (!to.is_external()).then(|| format!(
         "let the Flux Kustomization or Argo CD Application of {from} apply the folder `{to}`; until then the \
          cluster keeps its old Peers"
     ))
@@ -144,7 +145,7 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
                 format!("{} leaves ({why})", member(cluster))
             }
         }
-        Cause::ClusterRenamed { from, to } => format!("cluster {from} is now called {to}"),
+        Cause::ClusterRenamed { from, to } => format!("{} is now called {to}", member(from)),
         Cause::MeshJoined { cluster, mesh } => format!("cluster {cluster} joined the mesh {mesh}"),
         Cause::MeshLeft { cluster, mesh } => format!("cluster {cluster} left the mesh {mesh}"),
         Cause::Setting(setting) => self::setting(setting, compared),

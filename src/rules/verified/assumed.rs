@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::between;
 use crate::agent::fabric::{DialPremise, Dials, Fabric, NodeRef, Site, SiteId};
-use crate::agent::model::Tunnel;
+use crate::agent::model::{Model, Tunnel};
+use crate::agent::peers::PeerId;
 use crate::diagnostic::Severity;
 use crate::kilo::id::NodeId;
 use crate::net::{Cidr, Family, family, merged, private_network};
@@ -60,6 +61,19 @@ pub(super) fn mismatched_pods(fabric: &Fabric, assumptions: &[Assumption]) -> Ve
     findings.flatten().collect()
 }
 
+/// Returns what gives a Peer the endpoint that the mesh has for it, with the semicolon behind it. A render changes nothing if the
+/// rendered tree is up to date.
+fn renewed(fabric: &Fabric, site: SiteId, peer: PeerId) -> String {
+    let Some(delivered) = fabric.delivered() else {
+        return "run `clustermesh render`; ".to_owned();
+    };
+    let endpoint = |model: &Model, peer| model.endpoint(Tunnel::Peer(peer)).cloned();
+    let (has, shall) = (&fabric.site(site).model, &delivered.site(site).model);
+    let peers = has.key(Tunnel::Peer(peer)).map(|it| shall.peers_with(&it)).unwrap_or_default();
+    let is_current = peers.iter().any(|it| endpoint(shall, *it) == endpoint(has, peer));
+    if is_current { String::new() } else { format!("{}; ", messages::delivery(fabric, site)) }
+}
+
 impl AssumedGroup {
     fn dial(&self, fabric: &Fabric, dial: AssumedDial) -> Option<Finding> {
         let Self { paths, nodes, is_one } = self;
@@ -83,9 +97,11 @@ impl AssumedGroup {
                     "{paths}: {nodes} {verb} endpoints such as {}, which is not the address of any node",
                     endpoint.address()?
                 ),
-                "run `clustermesh render`; if the address is that of a load balancer or NAT in front of a node, \
-                 annotate this node with `kilo.squat.ai/clustermesh-endpoint` and the address"
-                    .to_owned(),
+                format!(
+                    "{}if the address is that of a load balancer or NAT in front of a node, annotate this node with \
+                     `kilo.squat.ai/clustermesh-endpoint` and the address",
+                    renewed(fabric, at.site, peer)
+                ),
             ),
             DialPremise::Name => {
                 let Host::Dns(name) = &endpoint.host else {

@@ -9,6 +9,7 @@ mod files;
 mod mistakes;
 mod mtu;
 mod nodes;
+mod rendered_tree;
 mod whole_mesh;
 
 /// Returns the findings of `validate`: rule, severity, help and message.
@@ -288,7 +289,7 @@ fn a_deleted_mesh() {
         assert_eq!(run.code, 2);
         insta::allow_duplicates!(insta::assert_snapshot!(run.stderr, @"
         error: no mesh found: this folder has no `mesh.yaml` and no `meshes/`
-        help: there are rendered Peers: run `git restore mesh.yaml` if the mesh was deleted, or use --mesh or -C to name a mesh elsewhere
+        help: there are rendered Peers: use --mesh or -C to name a mesh elsewhere
         "));
     }
     folder.write("mesh.yaml", MESH);

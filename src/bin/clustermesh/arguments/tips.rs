@@ -86,7 +86,10 @@ fn of_value(command: &str, word: &str) -> Option<String> {
         )),
         "init" => Some(format!("`--from {word}=FILE` reads a dump of the nodes of a cluster")),
         "diff" | "report" => {
-            Some(format!("`clustermesh {command} --against {word}` compares with a commit"))
+            // Of a range, the files here are the other end.
+            let range = word.split_once("..").filter(|it| it.1 != ".");
+            let commit = range.map_or(word, |it| it.0);
+            Some(format!("`clustermesh {command} --against {commit}` compares with a commit"))
         }
         _ => None,
     }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use clustermesh::agent::applied::AppliedFile;
+use clustermesh::agent::fabric::Fabric;
 use clustermesh::name::ClusterName;
+use clustermesh::packet::messages;
 use clustermesh::rules::Finding;
 #[cfg(feature = "snapshot")]
 use clustermesh::rules::clusters;
@@ -130,6 +132,12 @@ impl Dumps {
         #[cfg(not(feature = "snapshot"))]
         let is_live = false;
         is_live
+    }
+
+    /// Returns why files may be those of other clusters.
+    pub(crate) fn wrong(&self, fabric: &Fabric) -> Vec<String> {
+        let sites = self.peers.iter().filter_map(|it| fabric.site_named(&it.cluster));
+        sites.filter_map(|it| messages::wrong_dump(fabric.site(it))).collect()
     }
 
     /// Reads the files of every cluster that has any.

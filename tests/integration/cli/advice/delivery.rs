@@ -62,7 +62,7 @@ fn an_old_or_wrong_dump() {
         folder.read("rendered/east/prod--west.yaml"),
     ];
     folder.write("dump.yaml", east.join("---\n"));
-    insta::assert_snapshot!(help(&folder, &trace), @"help: dump the Peers of `west` again: the file of `--peers` has one with the key of a node of `west`, so it is probably of another cluster");
+    insta::assert_snapshot!(help(&folder, &trace), @"help: dump the Peers of `west` again: the file of `--peers` has a Peer with the key of a node of `west`, so it is probably of another cluster");
     folder.write("dump.yaml", peers_of(&folder, "west", ""));
     assert_eq!(folder.run(&trace).code, 0);
     let run = folder.run(&[&trace[..], &["--peers", "west=dump.yaml"]].concat());

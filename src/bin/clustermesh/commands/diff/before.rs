@@ -173,8 +173,10 @@ impl<'a> Against<'a> {
                     let cluster = it.cluster.as_deref().unwrap_or_default();
                     format!("{cluster}: {}", it.message)
                 });
+                let notes: Vec<String> = left.chain(without_crd).collect();
+                let wrong = dumps.wrong(&applied.fabric(inputs));
                 Ok(Before {
-                    notes: left.chain(without_crd).collect(),
+                    notes: notes.into_iter().chain(wrong).collect(),
                     ..Before::of_peers(applied, known)
                 })
             }

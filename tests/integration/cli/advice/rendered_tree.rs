@@ -1,0 +1,144 @@
+//! Advice about Peers that are not those of a render, or that a line of the mesh moves.
+
+use super::findings;
+use crate::cli::diff::Repository;
+use crate::cli::*;
+use crate::support::assert_contains;
+
+/// A change by hand of what is generated is overwritten.
+#[test]
+fn packets_of_an_outdated_tree() {
+    let path = "rendered/west/prod--east.yaml";
+    let help = "help: run `clustermesh diff --against rendered` to see what changes, then `clustermesh render`";
+    let edits: [&dyn Fn(&Folder); 3] = [
+        &|it: &Folder| it.edit(path, "51820", "51821"),
+        &|it: &Folder| it.edit(path, "10.1.1.0/24", "10.1.9.0/24"),
+        &|it: &Folder| fs::remove_dir_all(it.path("rendered/west")).unwrap(),
+    ];
+    for edit in edits {
+        let folder = Folder::rendered();
+        edit(&folder);
+        for ends in [["west", "east/n1"], ["east/n1", "west"]] {
+            let run = folder.run(&[&["trace"], &ends[..]].concat());
+            assert_contains(&run.stdout, help);
+        }
+        assert_eq!(folder.run(&["render"]).code, 0);
+        assert_eq!(folder.run(&["trace", "west", "east/n1"]).code, 0);
+    }
+    // A render does not help here.
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "spec:", "spec:\n  topology: { mode: Hub, hubs: [north] }");
+    assert!(!folder.run(&["trace", "west", "east"]).stdout.contains(help));
+}
+
+#[test]
+fn losses_where_no_path_works() {
+    let folder = Folder::rendered();
+    for cluster in ["east", "north", "west"] {
+        fs::remove_dir_all(folder.path(&format!("rendered/{cluster}"))).unwrap();
+    }
+    let run = folder.run(&["outage"]);
+    assert_contains(
+        &run.stdout,
+        "No declared path works now, so no loss breaks one: correct what `clustermesh verify` reports first.",
+    );
+    let run = folder.run(&["outage", "west/n1"]);
+    assert_contains(&run.stdout, "Without `west/n1`, no declared path works, as before.");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    fs::remove_dir_all(folder.path("rendered/west")).unwrap();
+    let run = folder.run(&["outage"]);
+    assert_contains(
+        &run.stdout,
+        "All declared paths of other nodes that work now survive the loss of any one of ",
+    );
+}
+
+#[test]
+fn anchors_that_are_fewer_than_their_count() {
+    let folder = Folder::mesh();
+    let anchors = |nodes: &str| {
+        format!(
+            "      serviceCIDR: 10.201.0.0/16\n      anchors: [{{ ranges: [10.201.0.0/16], nodes: [{nodes}], count: 2 }}]\n{NORTH}"
+        )
+    };
+    folder.keep("east", &[1, 2, 3].map(|it| node(1, it)));
+    folder.edit("mesh.yaml", NORTH, &anchors("n2, n3"));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder.edit("mesh.yaml", "nodes: [n2, n3]", "nodes: [n2]");
+    insta::assert_snapshot!(findings(&folder)[0][2], @"if it should stay on one node, add n3 to `nodes` of its item in `anchors` of east: `count: 2` needs 2 nodes; connections to it break once whenever it moves");
+    folder.edit("mesh.yaml", "nodes: [n2]", "nodes: [n3]");
+    insta::assert_snapshot!(findings(&folder)[0][2], @"name 2 nodes in `nodes` of its item in `anchors` of east, as many as its `count`; connections to it break once whenever it moves");
+    folder.edit("mesh.yaml", "nodes: [n3]", "nodes: [n2, n3]");
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+}
+
+/// The nodes are as they were; a line of the mesh is wrong.
+#[test]
+fn nodes_that_are_outside_of_a_wrong_line() {
+    for (right, wrong, help) in [
+        (
+            "podCIDRs: [10.1.0.0/16]",
+            "podCIDRs: [10.71.0.0/16]",
+            "write `podCIDRs: [10.1.0.0/16]` in",
+        ),
+        (
+            "wireguardCIDR: 10.101.0.0/24",
+            "wireguardCIDR: 10.171.0.0/24",
+            "write `wireguardCIDR: 10.101.0.0/24` in",
+        ),
+        (
+            "podCIDRs: [10.1.0.0/16]",
+            "podCIDRs: [10.1.0.0/16]\n      nodeSelector: { matchLabels: { pool: mesh } }",
+            "correct `nodeSelector` of `east` in the mesh",
+        ),
+    ] {
+        let folder = Folder::rendered();
+        folder.edit("mesh.yaml", right, wrong);
+        assert_contains(&folder.run(&["explain", "east/n1"]).stdout, &format!("help: {help}"));
+    }
+}
+
+/// A host has no folder that Flux or Argo CD could apply.
+#[test]
+fn an_external_peer_with_another_name() {
+    let folder = Folder::mesh();
+    let key = STANDARD.encode([77; 32]);
+    let laptop = format!(
+        "  externalPeers: [{{ name: laptop, publicKey: {key}, ranges: [10.250.0.5/32], clusters: [east] }}]\n"
+    );
+    folder.write("mesh.yaml", format!("{MESH}{laptop}"));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let repository = Repository::of(folder);
+    repository.commit();
+    repository.folder.edit("mesh.yaml", "name: laptop", "name: phone");
+    let text = repository.diff(&[]).stdout;
+    assert_contains(&text, "external peer laptop is now called external.phone\n");
+    assert!(!text.contains("apply the folder"), "{text}");
+}
+
+#[test]
+fn peers_of_another_cluster() {
+    let folder = Folder::rendered();
+    let peers = folder.read("rendered/west/prod--east.yaml");
+    folder.write("east.yaml", &peers);
+    let run = folder.run(&["diff", "--peers", "east=east.yaml"]);
+    assert_contains(
+        &run.stderr,
+        "note: the file of `--peers` has a Peer with the key of a node of `east`, so it is probably of another cluster",
+    );
+    // Another endpoint than that of the tree is not the work of a render.
+    folder.write("west.yaml", peers + "---\n" + &folder.read("rendered/west/prod--north.yaml"));
+    folder.edit("west.yaml", "ip: \"198.18.113.11\"", "ip: \"203.0.113.99\"");
+    let run = folder.run(&["verify", "--peers", "west=west.yaml"]);
+    assert_contains(
+        &run.stdout,
+        "help: the rendered tree is up to date: let Flux or Argo CD apply it in `west`; if that is done, dump the Peers again: \
+         the file of `--peers` is old; if the address is that of a load balancer",
+    );
+}
+
+#[test]
+fn a_range_of_commits() {
+    let run = Folder::rendered().run(&["diff", "HEAD~1..main"]);
+    assert_contains(&run.stderr, "tip: `clustermesh diff --against HEAD~1` compares with a commit");
+}
