@@ -1,6 +1,6 @@
 //! Outputs: files that users keep for each cluster or mesh, filled in from their templates.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -63,11 +63,13 @@ pub fn fill(
         };
         match fill(&order) {
             Ok(filled) => {
+                let mut own = BTreeSet::new();
                 for FilledText { path, text } in filled {
                     if !places.take(&path) {
-                        findings.push(repeated(output, &path));
+                        findings.push(repeated(output, &path, own.contains(&path)));
                         break;
                     }
+                    own.insert(path.clone());
                     texts.insert(path, Arc::from(text));
                 }
             }
@@ -147,15 +149,20 @@ fn help(output: &Output, problem: &FillProblem) -> Option<&'static str> {
     }
 }
 
-fn repeated(output: &Output, path: &str) -> Finding {
-    let message =
-        format!("{} would be written twice, or is also the folder of another output", Quoted(path));
-    let help = match output.per {
-        Per::Target => "add `{{ target.name }}` to the path, or remove one of the outputs",
-        Per::Mesh => "add `{{ mesh.name }}` to the path, or remove one of the outputs",
-        Per::Repository => "give each output its own path",
+/// Reports a path that is taken: by the same output for another subject, or by another output.
+fn repeated(output: &Output, path: &str, is_own: bool) -> Finding {
+    let path = Quoted(path);
+    let (noun, value) = match output.per {
+        Per::Mesh => ("mesh", "mesh"),
+        Per::Target | Per::Repository => ("cluster", "target"),
     };
-    wrong(output, "path", message).help(help)
+    if !is_own {
+        let message = format!("another output is also at {path}, or in it as a folder");
+        return wrong(output, "path", message).help("give each output its own path");
+    }
+    wrong(output, "path", format!("{path} would be written once for each {noun}")).help(format!(
+        "write `per: Repository` for one file, or add `{{{{ {value}.name }}}}` to the path"
+    ))
 }
 
 /// Returns whether an output can be written at a path.
