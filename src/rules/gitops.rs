@@ -161,9 +161,7 @@ impl Fate {
     fn remedy(self) -> &'static str {
         match self {
             Self::Kept => "run `clustermesh render`, which rewrites or removes the file",
-            Self::Replaced => {
-                "`clustermesh render` rewrites or removes the file as soon as there are no errors"
-            }
+            Self::Replaced => "`clustermesh render` rewrites or removes the file",
         }
     }
 }

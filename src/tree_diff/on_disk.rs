@@ -147,8 +147,8 @@ impl OnDiskTree {
             .collect();
         let is_named =
             |file: &&str| named.iter().any(|(name, _)| name.trim_start_matches("./") == *file);
-        let unnamed: Vec<String> =
-            peers.iter().filter(|it| !is_named(it)).map(|&it| it.to_owned()).collect();
+        let unnamed = peers.iter().filter(|it| is_applied(it) && !is_named(it));
+        let unnamed: Vec<String> = unnamed.map(|&it| it.to_owned()).collect();
         let bytes = absent.first().map_or(0..0, |(_, bytes)| bytes.clone());
         let is_fine = absent.is_empty() && unnamed.is_empty();
         (!is_fine).then(|| KustomizationMismatch {
@@ -163,8 +163,8 @@ impl OnDiskTree {
     fn wanted_mismatch(&self, target: &str, path: &str) -> Option<KustomizationMismatch> {
         let file = |path: &str| Some(path.strip_prefix(target)?.strip_prefix('/')?.to_owned());
         let absent: Vec<String> = self.missing.iter().filter_map(|it| file(it)).collect();
-        let unnamed: Vec<String> =
-            self.files.iter().filter(|it| it.is_stale).filter_map(|it| file(&it.path)).collect();
+        let stale = self.files.iter().filter(|it| it.is_stale && is_applied(&it.path));
+        let unnamed: Vec<String> = stale.filter_map(|it| file(&it.path)).collect();
         let is_fine = absent.is_empty() && unnamed.is_empty();
         (!is_fine).then(|| KustomizationMismatch {
             target: target.to_owned(),
@@ -177,7 +177,7 @@ impl OnDiskTree {
     /// Returns the Peers of files that are out of date, by target.
     fn differing(&self) -> BTreeMap<&str, Vec<(&ChangedFile, &OldPeer)>> {
         let mut all: BTreeMap<&str, Vec<(&ChangedFile, &OldPeer)>> = BTreeMap::new();
-        for file in &self.files {
+        for file in self.files.iter().filter(|it| is_applied(&it.path)) {
             let (target, _) = file.parts();
             let named = file.peers().iter().filter(|it| !it.name.is_empty());
             all.entry(target).or_default().extend(named.map(|it| (file, it)));
@@ -257,4 +257,9 @@ impl OnDiskTree {
         });
         peer_sets.flat_map(|peer_set| peer_set.peers.iter().map(move |peer| (peer_set, peer)))
     }
+}
+
+/// Returns whether a tool that applies a folder reads a file of this name. Copies such as `*.bak` are left alone.
+fn is_applied(path: &str) -> bool {
+    [".yaml", ".yml", ".json"].iter().any(|it| path.ends_with(it))
 }
