@@ -32,6 +32,8 @@ pub struct Mirrors<'a> {
     pub flaws: Vec<Flawed<'a>>,
     /// The clusters of which it is unknown what they have under some names, with these.
     pub unknown: BTreeMap<&'a ClusterName, BTreeSet<&'a ServiceName>>,
+    /// Those of them that have no snapshot of Services.
+    pub unread: BTreeSet<&'a ClusterName>,
 }
 
 /// A Service that a cluster gets.
@@ -188,6 +190,9 @@ impl<'a> Mirrors<'a> {
         snapshot: Option<&'s ServiceSnapshot>,
     ) -> Option<Option<&'s FoundService>> {
         let known = snapshot.and_then(|it| it.get(name));
+        if snapshot.is_none() {
+            self.unread.insert(cluster);
+        }
         if known.is_none() {
             self.unknown.entry(cluster).or_default().insert(name);
         }

@@ -39,6 +39,19 @@ pub fn quoted(names: impl IntoIterator<Item = impl Display>) -> String {
     list(names.into_iter().map(|name| format!("`{name}`")))
 }
 
+/// How the error messages of kubectl begin, which scripts write into files instead of its output.
+const KUBECTL_ERRORS: [&str; 4] = [
+    "Error from server",
+    "error: ",
+    "Unable to connect to the server",
+    "The connection to the server ",
+];
+
+/// Returns whether a text is an error message of kubectl.
+pub fn is_kubectl_error(text: &str) -> bool {
+    KUBECTL_ERRORS.iter().any(|it| text.starts_with(it))
+}
+
 /// The words for a text with [`conflict`] markers.
 pub const CONFLICT: &str = "git's conflict markers: two versions of the file were not merged";
 

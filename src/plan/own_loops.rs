@@ -168,7 +168,7 @@ impl OwnLoops {
                 place: member.endpoint_place(candidate),
             },
             endpoints: lying.len(),
-            guessed: guess(candidate, &member.entry),
+            guessed: guess(candidate, member.entry),
         })));
     }
 }

@@ -38,7 +38,11 @@ pub fn holds_back_services(finding: &Finding) -> bool {
 fn unknown(mirrors: &Mirrors) -> Vec<Finding> {
     let unknown = mirrors.unknown.iter().map(|(cluster, services)| {
         let services = listed(services.iter().map(|it| format!("`{it}`")));
-        let message = format!("its snapshot of Services is missing, or lacks {services}");
+        let message = if mirrors.unread.contains(cluster) {
+            format!("it has no snapshot of Services, which {services} need")
+        } else {
+            format!("its snapshot of Services lacks {services}")
+        };
         let help = "run `clustermesh snapshot --services`, or with `--from` a file of each cluster";
         Finding::on_cluster(&MISSING_SERVICES, cluster, message).help(help)
     });

@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use super::api::NodeObject;
 use super::listing::{Listing, PageError, kind};
+use crate::text::is_kubectl_error;
 
 /// The kind of a node.
 const NODE: &str = "Node";
@@ -21,6 +22,9 @@ pub enum DumpError {
     /// A table, as `kubectl get` prints it for people.
     #[error("a table for people; write the file with `kubectl get -o json`")]
     Table,
+    /// A message instead of the output.
+    #[error("an error message of kubectl; correct what it reports, and write the file again")]
+    Message,
     /// Some other object.
     #[error("expected a {0}List, a List of {0}s or a {0}, as printed by `{command}`, found {found}", command = command(.0), found = kind(.1))]
     Kind(&'static str, String),
@@ -61,6 +65,9 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, DumpError> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with('{') {
         return Ok(serde_json::from_str(text)?);
+    }
+    if is_kubectl_error(text) {
+        return Err(DumpError::Message);
     }
     if text.starts_with("NAME ") {
         return Err(DumpError::Table);
@@ -137,6 +144,7 @@ status: { addresses: [{ type: Hostname, address: a }, { type: InternalIP, addres
 
     #[test]
     fn refuses_what_is_no_whole_list_of_nodes() {
+        insta::assert_snapshot!(error("Error from server (Forbidden): nodes is forbidden"), @"an error message of kubectl; correct what it reports, and write the file again");
         insta::assert_snapshot!(error(r#"{"nodes":[]}"#), @"expected a NodeList, a List of Nodes or a Node, as printed by `kubectl get nodes -o json`, found an object without a kind");
         insta::assert_snapshot!(error("kind: Peer"), @"expected a NodeList, a List of Nodes or a Node, as printed by `kubectl get nodes -o json`, found the kind `Peer`");
         insta::assert_snapshot!(error(r#"{"kind":"List","items":[{"kind":"Pod"}]}"#), @"item 0 of the list has kind `Pod`, expected Node");

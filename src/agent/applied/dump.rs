@@ -11,6 +11,7 @@ use thiserror::Error;
 use super::{AppliedFile, is_list, is_peer, objects, own};
 use crate::diagnostic::{Quoted, escaped};
 use crate::document::{Broken, Position};
+use crate::text::is_kubectl_error;
 
 /// The longest text of an API server that is shown, in characters.
 const SHOWN: usize = 400;
@@ -28,6 +29,9 @@ pub enum PeerDumpError {
     /// HTML.
     #[error("is a web page; is `server` in the kubeconfig a Kubernetes API server?")]
     WebPage,
+    /// A message of kubectl instead of its output.
+    #[error("is an error message of kubectl; correct what it reports, and write the file again")]
+    Message,
     /// A table of kubectl, or other text.
     #[error("is a table or other plain text; use the output of `kubectl get peers -o yaml`")]
     Table,
@@ -78,6 +82,9 @@ fn check(source: &Arc<str>, text: &Arc<str>) -> Result<(), PeerDumpError> {
     let begin = text.trim_start_matches('\u{feff}').trim_start();
     if begin.starts_with('<') {
         return Err(PeerDumpError::WebPage);
+    }
+    if is_kubectl_error(begin) {
+        return Err(PeerDumpError::Message);
     }
     let objects =
         objects(source, text).map_err(|broken| PeerDumpError::Syntax(position(&broken)))?;
@@ -207,6 +214,7 @@ mod tests {
         insta::assert_snapshot!(error("kind: NodeList\nitems: []"), @"contains an object of the kind `NodeList`; use the output of `kubectl get peers -o yaml`");
         insta::assert_snapshot!(error(r#"{"kind":"List","items":[{"kind":"Node"}]}"#), @"contains an object of the kind `Node`; use the output of `kubectl get peers -o yaml`");
         insta::assert_snapshot!(error(&PEER.replace("v1alpha1", "v1\\u001b")), @r"contains a Peer of the API version `kilo.squat.ai/v1\u{1b}`; use the output of `kubectl get peers -o yaml`");
+        insta::assert_snapshot!(error("error: the server doesn't have a resource type \"peers\""), @"is an error message of kubectl; correct what it reports, and write the file again");
         insta::assert_snapshot!(error("password: x"), @"contains an object without a kind; use the output of `kubectl get peers -o yaml`");
         insta::assert_snapshot!(error(&format!("{PEER}\n---\nkind: s3cret")), @"contains an object of another kind; use the output of `kubectl get peers -o yaml`");
         insta::assert_snapshot!(error(r#"{"kind":"PeerList","metadata":{"continue":"x"},"items":[]}"#), @"is one page of a longer list (`metadata.continue` is set); use the output of `kubectl get peers -o yaml`, which has all pages");

@@ -83,10 +83,16 @@ fn finding(again: DialledCandidate, first: DialledCandidate) -> Option<Finding> 
         None if again.member.entry.name.is_external() => {
             finding.help(format!("correct `endpoint` of `{cluster}` in the mesh"))
         }
-        None => finding.help(
-            "give each node its own port: annotate each with `kilo.squat.ai/force-endpoint: \
-             ADDRESS:PORT`, and forward these ports",
-        ),
+        None => {
+            let wrong = key.map(|it| {
+                format!("correct `{it}` of the node that has another address; otherwise ")
+            });
+            finding.help(format!(
+                "{}give each node its own port: annotate each with `kilo.squat.ai/force-endpoint: ADDRESS:PORT`, and \
+                 forward these ports",
+                wrong.unwrap_or_default()
+            ))
+        }
     })
 }
 

@@ -278,9 +278,10 @@ fn topology_label(cluster: &Cluster) -> (String, String) {
     let rivals = rivals(cluster).into_iter();
     let rivals = listed(rivals.map(|it| Quoted(&it.node.name).to_string()));
     let is_used = cluster.nodes.iter().any(|it| it.node.labels.contains_key(declared));
-    let puts = match is_used {
-        true => format!("label {declared} puts {rivals} into one location"),
-        false => format!("no node has the label {declared}, so {rivals} are in one location"),
+    let puts = if is_used {
+        format!("label {declared} puts {rivals} into one location")
+    } else {
+        format!("no node has the label {declared}, so {rivals} are in one location")
     };
     let what =
         format!("{puts}, but each has a WireGuard address, which Kilo gives only to the leader");

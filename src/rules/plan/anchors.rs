@@ -22,7 +22,8 @@ pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
     Finding::on_cluster(&NO_ANCHOR, source, message)
         .with_cause(silence)
         .help(format!(
-            "give a node an endpoint: `{}`, then run `clustermesh snapshot {source}`; or remove the ranges from the mesh",
+            "if {source} is behind NAT, remove {ranges} from its entry; otherwise give a node an endpoint: `{}`, then run \
+             `clustermesh snapshot {source}`",
             annotate_endpoint("NODE")
         ))
 }

@@ -14,6 +14,7 @@ use clustermesh::results::capacity::CapacityResult;
 use clustermesh::rules::gitops::{self, Fate};
 use clustermesh::rules::reach::manifests;
 use clustermesh::rules::{Finding, LevelledFindings, Purpose, capacity, rendered};
+use clustermesh::text;
 
 use crate::checked_plan::OutputCheck;
 use crate::cluster_peers::{DumpedPeers, Dumps};
@@ -192,10 +193,9 @@ fn remind(
     }
     let others = others.len();
     if 0 < others {
-        let what = if others == 1 { "an error" } else { "errors" };
         printer.note(&format!(
-            "there {} {what} elsewhere; run `clustermesh validate` to list them",
-            if others == 1 { "is" } else { "are" }
+            "`clustermesh validate` lists {}, without which the figures may be others",
+            text::count(others, "error")
         ));
     }
 }
