@@ -133,6 +133,9 @@ fn help(output: &Output, problem: &FillProblem) -> Option<&'static str> {
             "make the whole value one expression, such as `{{ \"./rendered/\" ~ target.name }}`; \
              where quotes are not allowed, use `{{ target.name | plain }}`",
         ),
+        FillProblem::Mistake(Problem::Malformed { .. }) => Some(
+            "correct the template; a file of another format needs a path with another ending, such as `.txt`",
+        ),
         FillProblem::Mistake(Problem::TooLarge) if output.per == Per::Repository => {
             Some("write several smaller files, with `per: Target` or `per: Mesh`")
         }

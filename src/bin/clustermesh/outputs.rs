@@ -1,11 +1,9 @@
 //! Outputs beside the rendered tree: their wanted content, and how those on disk differ.
 
-use std::ffi::OsStr;
-use std::path::{Component, Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clustermesh::diagnostic::Quoted;
-use clustermesh::document::nearest;
 use clustermesh::fleet::Fleet;
 use clustermesh::manifest::PeerSetTexts;
 use clustermesh::mirror::Mirrors;
@@ -15,7 +13,7 @@ use clustermesh::outputs::{
 use clustermesh::plan::Plan;
 use clustermesh::rules::Finding;
 use clustermesh::rules::capacity::target_load;
-use clustermesh::text::{self, CONFLICT, count, listed, shell_word};
+use clustermesh::text::{self, CONFLICT, count, listed};
 
 use crate::disk::swap::Beside;
 use crate::disk::tree::RECORD;
@@ -25,6 +23,10 @@ use crate::settings::Settings;
 use crate::template_process::TemplateProcess;
 
 mod mirrors;
+mod templates;
+
+pub(crate) use templates::read_template;
+use templates::{is_hidden, of_unread};
 
 /// The largest template that is read, in bytes.
 pub(crate) const TEMPLATE_LIMIT: u64 = 1 << 20;
@@ -124,6 +126,7 @@ pub(crate) fn compare(
     let mut survey = OutputSurvey {
         settings,
         reserved: reserved(settings),
+        taken: BTreeSet::new(),
         outputs: Outputs { is_given_up: wanted.is_empty() && has_outputs, ..Outputs::default() },
         findings: Vec::new(),
     };
@@ -153,29 +156,6 @@ fn filled(facts: &FleetFacts, settings: &Settings) -> Result<TemplateTexts, Vec<
     })
 }
 
-/// Returns what helps if the template at a path cannot be read.
-fn of_unread(settings: &Settings, path: &str) -> String {
-    let file = settings.config.join(path);
-    if settings.is_committed(&file) {
-        return format!(
-            "run `git checkout HEAD -- {}` if the template was deleted by mistake; otherwise remove this item from \
-             `outputs`, and `clustermesh render` removes the files that it wrote",
-            shell_word(&input_file::name(&file))
-        );
-    }
-    let folder = file.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let names = disk::entries(&settings.config.roots, folder).unwrap_or_default();
-    let names: Vec<String> = names.iter().map(|it| it.0.to_string_lossy().into_owned()).collect();
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    match nearest(&name, names.iter().map(String::as_str)) {
-        Some(meant) => format!(
-            "did you mean {}?",
-            Quoted(&Path::new(path).with_file_name(meant).to_string_lossy())
-        ),
-        None => "correct the path in `template`, or remove this item from `outputs`".to_owned(),
-    }
-}
-
 /// Reports that the config is gone, and not only its list of outputs.
 fn without_config(settings: &Settings, record: &Record) -> Finding {
     let message = format!(
@@ -183,9 +163,10 @@ fn without_config(settings: &Settings, record: &Record) -> Finding {
         input_file::name(&settings.rendered.value.join(RECORD)),
         count(record.0.len(), "file")
     );
-    let restored = match settings.is_committed(Path::new("clustermesh.yaml")) {
-        true => "run `git checkout HEAD -- clustermesh.yaml`",
-        false => "write the config again",
+    let restored = if settings.is_committed(Path::new("clustermesh.yaml")) {
+        "run `git checkout HEAD -- clustermesh.yaml`"
+    } else {
+        "write the config again"
     };
     wrong_output(message).help(format!(
         "{restored}; to delete these files, write a config without `outputs`, and run `clustermesh render`"
@@ -202,35 +183,6 @@ fn is_own_tree(settings: &Settings) -> bool {
 fn own_tree(settings: &Settings) -> &str {
     let rendered = settings.config.content.rendered.as_deref();
     rendered.unwrap_or("rendered")
-}
-
-/// Returns the text of a template that is named relative to a folder.
-pub(crate) fn read_template(roots: &Roots, base: &Path, path: &str) -> Result<String, String> {
-    let file = base.join(path);
-    // An error must not reveal whether a file outside exists.
-    let text = disk::read_text(roots, &file, TEMPLATE_LIMIT);
-    if has_hidden(Path::new(path)) || text.is_ok() && is_hidden(base, &file) {
-        return Err("a template must not be a hidden file or in a hidden folder".to_owned());
-    }
-    text.map_err(|error| format!("{:#}", error.root_cause()))
-}
-
-/// Returns whether a file, links included, is hidden from a folder, which may be hidden itself.
-fn is_hidden(base: &Path, file: &Path) -> bool {
-    let here = Path::new(".");
-    let base = disk::canonical(if base == Path::new("") { here } else { base });
-    let file = disk::canonical(file);
-    let mut names = file.components();
-    let common = base.components().zip(file.components());
-    for _ in common.take_while(|(one, other)| one == other) {
-        names.next();
-    }
-    has_hidden(names.as_path())
-}
-
-fn has_hidden(path: &Path) -> bool {
-    let is_hidden = |name: &OsStr| name.to_string_lossy().starts_with('.');
-    path.components().any(|it| matches!(it, Component::Normal(name) if is_hidden(name)))
 }
 
 /// Returns the paths of the outputs that the last render has written; none if that is unknown.
@@ -295,6 +247,8 @@ fn reserved(settings: &Settings) -> Vec<(PathBuf, &'static str)> {
 struct OutputSurvey<'a> {
     settings: &'a Settings,
     reserved: Vec<(PathBuf, &'static str)>,
+    /// What outputs would take, as far as it is reported.
+    taken: BTreeSet<String>,
     outputs: Outputs,
     findings: Vec<Finding>,
 }
@@ -312,7 +266,10 @@ impl OutputSurvey<'_> {
             let message =
                 format!("`{}` cannot be an output because it is {what}", input_file::name(&file));
             let help = self.help(&file, "move it to another folder");
-            self.findings.push(wrong_output(message).help(help));
+            // One output may have a file for each cluster.
+            if self.taken.insert(what) {
+                self.findings.push(wrong_output(message).help(help));
+            }
             return;
         }
         match self.found(&file) {
@@ -357,11 +314,12 @@ impl OutputSurvey<'_> {
     }
 
     /// Returns what a file belongs to, if it is not free.
-    fn owner(&self, file: &Path) -> Option<&'static str> {
+    fn owner(&self, file: &Path) -> Option<String> {
         let canonical = disk::canonical(file);
         let is_below = |folder: &Path| file.starts_with(folder) || canonical.starts_with(folder);
-        let owner = self.reserved.iter().find(|(path, _)| is_below(path));
-        owner.map(|(_, what)| *what)
+        let (path, what) = self.reserved.iter().find(|(path, _)| is_below(path))?;
+        let is_inside = path != file && *path != canonical;
+        Some(if is_inside { format!("in {what}") } else { (*what).to_owned() })
     }
 
     /// Returns the file with the path of an output, if it is there.
