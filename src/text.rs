@@ -39,7 +39,7 @@ pub fn quoted(names: impl IntoIterator<Item = impl Display>) -> String {
     list(names.into_iter().map(|name| format!("`{name}`")))
 }
 
-/// How the error messages of kubectl begin, which scripts write into files instead of its output.
+/// The beginnings of error messages of kubectl, which scripts write into files instead of its output.
 const KUBECTL_ERRORS: [&str; 4] = [
     "Error from server",
     "error: ",

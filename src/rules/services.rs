@@ -39,7 +39,7 @@ fn unknown(mirrors: &Mirrors) -> Vec<Finding> {
     let unknown = mirrors.unknown.iter().map(|(cluster, services)| {
         let services = listed(services.iter().map(|it| format!("`{it}`")));
         let message = if mirrors.unread.contains(cluster) {
-            format!("it has no snapshot of Services, which {services} need")
+            format!("it has no snapshot of Services, so {services} cannot be checked")
         } else {
             format!("its snapshot of Services lacks {services}")
         };

@@ -194,7 +194,9 @@ impl ServiceSnapshot {
         }
         let UniqueObject(mut file): UniqueObject<Self> =
             serde_json::from_str(text).map_err(|error| match serde_json::from_str(text) {
-                Ok(ApiService { kind: Some(kind), .. }) if kind != KIND => {
+                Ok(ApiService { kind: Some(kind), .. })
+                    if ["List", "ServiceList", SERVICE].contains(&&*kind) =>
+                {
                     ServiceSnapshotError::ServiceList
                 }
                 _ => error.into(),

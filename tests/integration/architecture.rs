@@ -59,7 +59,10 @@ const MODULES: &[(&str, &str)] = &[
     ("tree_diff", "name net place diagnostic config kilo plan manifest"),
     ("engine", "name document"),
     // What the manifests do: none of these knows the plan whose mistakes they are to find
-    ("agent", "name net wireguard granularity place diagnostic document mesh snapshot config kilo"),
+    (
+        "agent",
+        "text name net wireguard granularity place diagnostic document mesh snapshot config kilo",
+    ),
     (
         "admission",
         "text name net wireguard diagnostic document mesh kilo fleet plan template agent",

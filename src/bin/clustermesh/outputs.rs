@@ -247,7 +247,7 @@ fn reserved(settings: &Settings) -> Vec<(PathBuf, &'static str)> {
 struct OutputSurvey<'a> {
     settings: &'a Settings,
     reserved: Vec<(PathBuf, &'static str)>,
-    /// What outputs would take, as far as it is reported.
+    /// The owners of paths of outputs that are reported.
     taken: BTreeSet<String>,
     outputs: Outputs,
     findings: Vec<Finding>,

@@ -61,7 +61,10 @@ fn a_label_that_makes_all_nodes_one_location() {
         panic!("no finding");
     };
     assert_eq!([rule, severity], ["contradicted-declaration", "warning"]);
-    assert_contains(message, "label rack puts `n1`, `n3` into one location");
+    assert_contains(
+        message,
+        "no node has the label rack, so `n1`, `n3` are in one location, but each has a WireGuard address",
+    );
     folder.edit("mesh.yaml", "      topologyLabel: rack\n", "");
     assert_eq!(findings(&folder), [[""; 4]; 0]);
 }
@@ -141,7 +144,7 @@ fn a_label_that_is_not_declared() {
     let renamed = text.replace("kubernetes.io/region", "kubernetes.io/zone");
     folder.write("snapshots/east.json", renamed);
     insta::assert_snapshot!(folder.run(&["validate"]).stdout, @"
-    warning[contradicted-declaration]: east: label topology.kubernetes.io/region puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (3 other findings follow from it)
+    warning[contradicted-declaration]: east: no node has the label topology.kubernetes.io/region, so `n1`, `n3` are in one location, but each has a WireGuard address, which Kilo gives only to the leader (3 other findings follow from it)
      --> mesh.yaml:7:7
       |
     7 |     - name: east

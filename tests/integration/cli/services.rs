@@ -172,15 +172,15 @@ fn what_a_cluster_has_stops_no_render() {
     folder.edit("mesh.yaml", "as: { name: west-db }", "as: { name: db-of-west }");
     let run = folder.run(&["validate"]);
     insta::assert_snapshot!(run.stdout, @"
-    error[missing-services]: east: its snapshot of Services is missing, or lacks `shop/db-of-west`
+    error[missing-services]: east: its snapshot of Services lacks `shop/db-of-west`
     help: run `clustermesh snapshot --services`, or with `--from` a file of each cluster
     ");
     std::fs::remove_file(folder.path("snapshots/west.services.json")).unwrap();
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @"
-    error[missing-services]: east: its snapshot of Services is missing, or lacks `shop/db-of-west`
-    error[missing-services]: west: its snapshot of Services is missing, or lacks `shop/api`, `shop/db`
+    error[missing-services]: east: its snapshot of Services lacks `shop/db-of-west`
+    error[missing-services]: west: it has no snapshot of Services, so `shop/api`, `shop/db` cannot be checked
     help: run `clustermesh snapshot --services`, or with `--from` a file of each cluster
 
     2 errors

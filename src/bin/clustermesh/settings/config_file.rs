@@ -23,7 +23,7 @@ use crate::disk::{self, Roots};
 use crate::failure::{CommandFailure, CommandResult};
 use crate::input_file::{self, InputFile};
 
-/// Where meshes are if no setting names them.
+/// The files and folders of meshes without a setting.
 pub(super) const DEFAULT_MESHES: [&str; 2] = ["mesh.yaml", "meshes"];
 
 /// The largest config that is read, in bytes.

@@ -104,3 +104,30 @@ fn ranges_of_another_cluster_are_not_advised() {
     let contradiction = found.iter().find(|it| it[0] == "contradicted-declaration").unwrap();
     insta::assert_snapshot!(contradiction[2], @"start Kilo in `east` with `--subnet=10.101.0.0/24`");
 }
+
+/// The snapshot does not show whether they are gone.
+#[test]
+fn nodes_that_a_snapshot_lacks() {
+    let folder = Folder::mesh();
+    folder.keep("east", &[1, 2, 3].map(|number| node(1, number)));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder.keep("east", &[node(1, 1)]);
+    assert_eq!(
+        helps(&folder, "shrunk-source"),
+        ["if these nodes still exist, run `clustermesh snapshot east`"]
+    );
+}
+
+#[test]
+fn two_nodes_with_one_written_address() {
+    let folder = Folder::mesh();
+    let nodes = [1, 2].map(|number| {
+        let mut node = node(1, number);
+        node["addresses"] =
+            json!([{ "address": format!("192.168.1.{number}"), "type": "InternalIP" }]);
+        node["annotations"]["kilo.squat.ai/force-endpoint"] = json!("198.18.113.11:51820");
+        node
+    });
+    folder.keep("east", &nodes);
+    insta::assert_snapshot!(helps(&folder, "shared-endpoint")[0], @"correct `kilo.squat.ai/force-endpoint` of the node that has another address; otherwise give each node its own port: annotate each with `kilo.squat.ai/force-endpoint: ADDRESS:PORT`, and forward these ports");
+}

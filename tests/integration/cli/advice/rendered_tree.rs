@@ -142,3 +142,34 @@ fn a_range_of_commits() {
     let run = Folder::rendered().run(&["diff", "HEAD~1..main"]);
     assert_contains(&run.stderr, "tip: `clustermesh diff --against HEAD~1` compares with a commit");
 }
+
+/// No tool applies them.
+#[test]
+fn copies_beside_generated_files() {
+    let folder = Folder::rendered();
+    let path = "rendered/east/prod--west.yaml";
+    for copy in ["rendered/east/prod--west.yaml.bak", "rendered/east/prod--west.yaml.orig"] {
+        folder.write(copy, folder.read(path));
+    }
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_eq!(folder.tree(), TREE);
+}
+
+#[test]
+fn one_output_for_all_clusters() {
+    let folder = Folder::mesh();
+    folder.write("templates/all.txt", "x\n");
+    let config = |path: &str| {
+        let item = format!("- {{ template: templates/all.txt, path: \"{path}\" }}\n");
+        let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\noutputs:\n";
+        folder.write("clustermesh.yaml", format!("{head}{item}"));
+        findings(&folder).into_iter().map(|[_, _, help, message]| format!("{message}: {help}"))
+    };
+    let found: Vec<String> = config("all.txt").collect();
+    insta::assert_snapshot!(found.join("\n"), @"`all.txt` would be written once for each cluster: write `per: Repository` for one file, or add `{{ target.name }}` to the path");
+    let found: Vec<String> = config("rendered/{{ target.name }}.txt").collect();
+    insta::assert_snapshot!(found.join("\n"), @"`rendered/east.txt` cannot be an output because it is in the rendered tree: give the output another path");
+    let found: Vec<String> = config("{{ target.name }}.json").collect();
+    insta::assert_snapshot!(found.join("\n"), @"template `templates/all.txt` for `east`: the result is not valid JSON: it cannot be parsed from line 1 on: correct the template; a file of another format needs a path with another ending, such as `.txt`");
+}

@@ -250,7 +250,7 @@ fn keeps_a_target_of_which_only_the_kustomization_is_left() {
 
     notice[mismatched-kustomization]: east: kustomization.yaml lists missing files: prod--north.yaml
     notice[mismatched-kustomization]: west: kustomization.yaml lists missing files: prod--north.yaml
-    help: `clustermesh render` rewrites or removes the file as soon as there are no errors
+    help: `clustermesh render` rewrites or removes the file
 
     1 error, 2 notices
     nothing was written
