@@ -347,6 +347,7 @@ items:
         insta::assert_snapshot!(report(&text.replace("kind: ClusterMesh\n", "")), @r"
         error[missing-field]: `kind` is missing
           1:1 | apiVersion: kilo.squat.ai/v1alpha1
+          help: write `kind: ClusterMesh`
         ");
         insta::assert_snapshot!(report(&text.replace("v1alpha1", "v1")), @r"
         error[invalid-value]: `apiVersion` cannot be `kilo.squat.ai/v1`
