@@ -240,10 +240,18 @@ pub fn losses(cluster: &ClusterName, losses: &[Shrinkage]) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Adds to findings about lost nodes that the dump is old, given how long ago most of its nodes were last seen.
-pub fn date_losses(findings: &mut [Finding], age: i64) {
+/// Adds to findings about lost nodes that the dump is one node, or that it is old, given how long ago most of its nodes were
+/// last seen.
+pub fn doubt_losses(findings: &mut [Finding], is_single: bool, age: i64) {
     let is_loss = |it: &&mut Finding| it.rule == &LOST_NODES || it.rule == &SHRUNK_SNAPSHOT;
-    for finding in findings.iter_mut().filter(is_loss).filter(|_| OLD_DUMP < age) {
+    for finding in findings.iter_mut().filter(is_loss) {
+        if is_single {
+            let whole = "if the cluster has more nodes, write the file with `kubectl get nodes -o json`: it is one Node";
+            finding.help.get_or_insert_with(|| whole.to_owned());
+        }
+        if age <= OLD_DUMP {
+            continue;
+        }
         let age = duration(age);
         finding.message = format!(
             "{}; the list is old: most of its nodes were last seen {age} ago",

@@ -47,7 +47,10 @@ pub fn listing(text: &str) -> Result<Listing, DumpError> {
     let object: NodeObject = parse(text)?;
     let mut listing = Listing::default();
     match object.kind.as_deref() {
-        Some(NODE) => listing.add_node(object.node().ok_or(DumpError::Nameless)?),
+        Some(NODE) => {
+            listing.add_node(object.node().ok_or(DumpError::Nameless)?);
+            listing.is_single = true;
+        }
         Some("NodeList" | "List") => {
             let token = object.metadata.as_ref().and_then(|it| it.more.as_deref());
             if token.is_some_and(|token| !token.is_empty()) {

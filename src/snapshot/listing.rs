@@ -22,6 +22,8 @@ pub struct Listing {
     bytes: usize,
     /// The number of reported handshakes.
     handshakes: usize,
+    /// Whether it is one node, and not a list.
+    pub is_single: bool,
 }
 
 /// A node that Kilo no longer counts.

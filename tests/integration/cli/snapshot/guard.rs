@@ -387,3 +387,17 @@ fn the_nodes_of_another_cluster_are_refused() {
     assert_eq!(folder.run_with_input(&twin, &dump).code, 0);
     assert_eq!(folder.run_with_input(&twin, &dump).code, 0);
 }
+
+/// `kubectl get node NAME` prints no list.
+#[test]
+fn a_single_node_is_not_a_list() {
+    let folder = Folder::mesh();
+    let mut node = api_node(1, 1);
+    node["kind"] = json!("Node");
+    folder.write("one.json", node.to_string());
+    insta::assert_snapshot!(folder.run(&["snapshot", "--from", "east=one.json"]).stderr, @"
+    snapshots/east.json: 1 node, 1 usable, written (+0 ~0 -1 nodes)
+    notice[lost-nodes]: east: mesh prod loses 1 of 2 usable nodes; gone: n2
+    help: if the cluster has more nodes, write the file with `kubectl get nodes -o json`: it is one Node
+    ");
+}

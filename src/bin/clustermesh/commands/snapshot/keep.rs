@@ -124,6 +124,7 @@ impl<'a> Keeper<'a> {
         let heartbeats = now.map(|now| listing.heartbeats(now));
         // No snapshot has times, so an old dump can be recognized only here.
         let age = listing.heartbeats(clock::now()).age().filter(|_| now.is_none());
+        let is_single = listing.is_single;
         let (new, stale) = listing.snapshot(cluster.clone(), stale_after, now)?;
         let memberships = self.memberships(cluster);
         let used =
@@ -132,7 +133,7 @@ impl<'a> Keeper<'a> {
         let stale = snapshots::stale(cluster, &stale);
         let kept = self.renew(cluster, new, heartbeats.as_ref(), stale);
         let mut kept = kept.unwrap_or_else(KeptSnapshot::failed);
-        snapshots::date_losses(&mut kept.findings, age.unwrap_or_default());
+        snapshots::doubt_losses(&mut kept.findings, is_single, age.unwrap_or_default());
         Ok(kept)
     }
 
