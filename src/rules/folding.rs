@@ -9,7 +9,7 @@ use super::consequences::{Common, ConsequenceRow};
 use super::endpoints::{
     FEWER_ANCHORS, LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT, SILENT_ANCHOR,
 };
-use super::gitops::UNREADABLE_MANIFEST;
+use super::gitops::{EDITED_FILE, REFUSED_PEER, UNREADABLE_MANIFEST};
 use super::identity::KEY_OF_TARGET_NODE;
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
 use super::ranges::{OVERLAPPING_SUBNET, UNACCEPTED_RANGE, UNDONE_SELECTOR, UNROUTABLE_RANGE};
@@ -45,7 +45,8 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 22] = [
+static CONSEQUENCES: [ConsequenceRow; 23] = [
+    (&REFUSED_PEER, &EDITED_FILE, Common::File),
     (&OVERLAPPING_SUBNET, &CONTRADICTED, Common::Place),
     (&OVERLAPPING_SUBNET, &OVERLAPPING_RANGES, Common::Place),
     (&SILENT_ANCHOR, &STALE_NODE, Common::Place),

@@ -175,6 +175,13 @@ impl Folder {
         self.write(&format!("snapshots/{cluster}.json"), snapshot.to_string());
     }
 
+    /// Turns the finding about an old tree off, so that what follows from it is listed.
+    fn allow_old_tree(&self) {
+        let rules = "rules: { outdated-tree: { level: off, reason: test } }\n";
+        let config = format!("apiVersion: kilo-clustermesh.io/v1\nkind: Config\n{rules}");
+        self.write("clustermesh.yaml", config);
+    }
+
     fn run(&self, arguments: &[&str]) -> Run {
         self.run_with(&[], arguments)
     }

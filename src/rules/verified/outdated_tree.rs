@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnostic::{Severity, bare};
-use crate::packet::rule::NO_ROUTE;
+use crate::diagnostic::{Quoted, Severity, bare};
 use crate::proof::rule::OUTDATED_TREE;
+use crate::rules::gitops::{BLOCKED_FILE, UNREADABLE_MANIFEST};
 use crate::rules::{Finding, Rule};
-use crate::text::{count, list, listed, shell_word};
+use crate::text::{NAMED, count, list, listed, shell_word};
 
 /// A rendered tree in which files differ from those that `render` would write.
 #[derive(Clone, Debug)]
@@ -14,41 +14,53 @@ pub struct OutdatedTree {
     /// Its finding.
     pub finding: Finding,
     files: BTreeSet<String>,
-    /// The targets of these files.
-    targets: BTreeSet<String>,
 }
 
 impl OutdatedTree {
-    /// Looks at the files of a tree that differ and their targets, given the rules for which `render` would refuse to write
-    /// them.
+    /// Looks at the files of a tree that differ, those of them that `render` does not overwrite, and the rules for which it
+    /// would refuse to write them.
     pub fn new(
         tree: &str,
         files: BTreeSet<String>,
-        targets: BTreeSet<String>,
+        blocked: &BTreeSet<String>,
         refused: &BTreeSet<&'static Rule>,
     ) -> Self {
-        Self { finding: finding(tree, &files, refused), files, targets }
+        Self { finding: finding(tree, &files, blocked, refused), files }
     }
 
-    /// Gives findings about these files the remedy that lasts: a change by hand would be overwritten.
-    pub fn renew(&self, findings: &mut [Finding]) {
-        let is_meant = |it: &&mut Finding| {
-            // A Peer that is not there has no place. A render that leaves the range out does not correct it.
-            let of_target = || {
-                let is_left_out = it.cause.is_some();
-                let is_of_target = it.cluster.iter().any(|it| self.targets.contains(it));
-                it.rule == &NO_ROUTE && is_of_target && !is_left_out
-            };
-            let first = it.labels.first();
-            first.map_or_else(of_target, |label| self.files.contains(&*label.place.source))
+    /// Makes findings about the Peers of the tree its consequences, except for those that there also are with the Peers that
+    /// `render` would write. A change by hand would be overwritten, so all get its remedy.
+    pub fn explain(&mut self, findings: &mut [Finding], lasting: &[Finding]) {
+        let kind = |it: &Finding| {
+            let place = it.labels.first().map(|it| &it.place);
+            let place = place.filter(|it| !self.files.contains(&*it.source));
+            (it.as_cause(), it.named.clone(), place.cloned())
         };
-        for finding in findings.iter_mut().filter(is_meant) {
+        let lasting: BTreeSet<_> = lasting.iter().map(kind).collect();
+        let mut of_tree: Vec<&mut Finding> =
+            findings.iter_mut().filter(|it| !lasting.contains(&kind(it))).collect();
+        let unread = of_tree.iter().filter(|it| it.rule == &UNREADABLE_MANIFEST);
+        let unread = unread.filter_map(|it| Some(it.labels.first()?.place.source.to_string()));
+        // Of a tree that differs only because its files cannot be read, that is the cause.
+        let are_unread = unread.collect::<BTreeSet<_>>() == self.files;
+        for finding in &mut of_tree {
             finding.help.clone_from(&self.finding.help);
+            if are_unread && finding.rule == &UNREADABLE_MANIFEST {
+                self.finding.cause = Some(finding.as_cause());
+            } else {
+                // It may follow from another one, which follows from the tree.
+                finding.cause.get_or_insert_with(|| self.finding.as_cause());
+            }
         }
     }
 }
 
-fn finding(tree: &str, files: &BTreeSet<String>, refused: &BTreeSet<&'static Rule>) -> Finding {
+fn finding(
+    tree: &str,
+    files: &BTreeSet<String>,
+    blocked: &BTreeSet<String>,
+    refused: &BTreeSet<&'static Rule>,
+) -> Finding {
     let differ = if files.len() == 1 { "differs" } else { "differ" };
     let what = format!(
         "the rendered tree is not what `render` would write: {} {differ} ({})",
@@ -64,39 +76,38 @@ fn finding(tree: &str, files: &BTreeSet<String>, refused: &BTreeSet<&'static Rul
     let names = list(refused.iter().map(|it| it.name()));
     let finding =
         Finding::new(&OUTDATED_TREE, format!("{what}, and `render` would refuse ({names})"));
-    Finding {
-        severity: Severity::Error,
-        ..finding
-            .help("correct the errors of `clustermesh validate`, then run `clustermesh render`")
-    }
+    let is_only_blocked = refused.iter().all(|it| **it == BLOCKED_FILE);
+    let correct = if is_only_blocked && blocked.len() <= NAMED {
+        format!("delete {}", list(blocked.iter().map(|it| Quoted(it).to_string())))
+    } else {
+        "correct the errors of `clustermesh validate`".to_owned()
+    };
+    let help = format!("{correct}, then run `clustermesh render`");
+    Finding { severity: Severity::Error, ..finding.help(help) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::rule::NO_ROUTE;
     use crate::place::Place;
-    use crate::proof::rule::UNPROVED_CLUSTER;
 
     #[test]
-    fn only_what_a_render_mends_gets_its_remedy() {
+    fn only_what_a_render_mends_follows_from_the_tree() {
         let path = "rendered/west/prod--east.yaml";
         let set = |it: &str| BTreeSet::from([it.to_owned()]);
-        let tree = OutdatedTree::new("rendered", set(path), set("west"), &BTreeSet::new());
-        let found = |rule, cluster: &str| {
-            let finding = Finding::on_named(rule, cluster, String::new());
-            finding.help("another")
+        let nothing = BTreeSet::new();
+        let mut tree = OutdatedTree::new("rendered", set(path), &nothing, &BTreeSet::new());
+        let at = |cluster: &str, path: &str| {
+            let finding = Finding::on_named(&NO_ROUTE, cluster, String::new()).help("another");
+            finding.at(Place::document(&path.into(), 0), "")
         };
-        let at = |path: &str| Place::document(&path.into(), 0);
-        let mut findings = [
-            found(&NO_ROUTE, "west"),
-            found(&NO_ROUTE, "north"),
-            found(&UNPROVED_CLUSTER, "west"),
-            found(&NO_ROUTE, "north").at(at(path), ""),
-            found(&NO_ROUTE, "west").at(at("snapshots/west.json"), ""),
-        ];
-        tree.renew(&mut findings);
-        let helps = findings.map(|it| it.help.unwrap());
+        let lasting = [at("north", path), at("west", "snapshots/west.json")];
+        let mut findings = [at("north", path), at("west", path), at("west", "snapshots/west.json")];
+        tree.explain(&mut findings, &lasting);
         let render = "run `clustermesh diff --against rendered` to see what changes, then `clustermesh render`";
-        assert_eq!(helps, [render, "another", "another", render, "another"]);
+        let found = findings.map(|it| (it.help.unwrap(), it.cause.is_some()));
+        let expected = [("another", false), (render, true), ("another", false)];
+        assert_eq!(found, expected.map(|(help, is_caused)| (help.to_owned(), is_caused)));
     }
 }

@@ -10,6 +10,7 @@ use clustermesh::expectations::Expectations;
 use clustermesh::fleet::{Fleet, Member, MissingSnapshot};
 use clustermesh::kilo::id::NodeId;
 use clustermesh::membership::causing_nodes;
+use clustermesh::mirror::Mirrors;
 use clustermesh::proof::excused::Excused;
 use clustermesh::proof::expectation::{self, Check, LeftOut};
 use clustermesh::proof::messages;
@@ -18,10 +19,10 @@ use clustermesh::proof::verify::{Asked, Verification};
 use clustermesh::results::verify::{JoinVerification, Verified};
 use clustermesh::rules::rendered::PlannedFleet;
 use clustermesh::rules::verified::{self, InputGaps};
-use clustermesh::rules::{Finding, LevelledFindings};
-use clustermesh::{mesh, outage};
+use clustermesh::rules::{self, Finding, LevelledFindings};
+use clustermesh::{manifest, mesh, outage};
 
-use crate::cluster_peers::{ClusterPeers, Dumps, Gathered, basis};
+use crate::cluster_peers::{ClusterPeers, Dumps, Gathered, KnownContents, basis};
 use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, Printer, ReportFormat};
@@ -213,10 +214,10 @@ impl ProofInputs {
         }
     }
 
-    /// Returns the problems of what was read, given the clusters without a snapshot: no path from or to
+    /// Returns the problems of what was read beside the Peers, given the clusters without a snapshot: no path from or to
     /// these is checked.
     fn findings(&self, missing: &[MissingSnapshot]) -> Vec<Finding> {
-        let read = [&self.grave, &self.mistakes, &self.applied.findings];
+        let read = [&self.grave, &self.mistakes];
         let missing = checked_plan::missing_snapshots(&self.inputs, missing);
         read.into_iter().flatten().cloned().chain(missing).collect()
     }
@@ -268,6 +269,32 @@ fn verify(args: &VerifyArgs, read: &ProofInputs, printer: &mut Printer) -> Comma
     })?
 }
 
+/// Returns what a proof finds in the Peers that `render` would write, also about Services that clusters get and about clusters
+/// that are assumed to be hostile.
+fn of_plan(
+    inputs: &Inputs,
+    expectations: &Expectations,
+    gaps: InputGaps,
+    mirrors: &Mirrors,
+    hostiles: &[String],
+) -> CommandResult<Vec<Finding>> {
+    let Some(PlannedFleet { fleet, plan }) = gaps.planned else {
+        return Ok(Vec::new());
+    };
+    let settings = &inputs.settings;
+    let (texts, known) = (manifest::texts(plan), KnownContents::default());
+    let applied = ClusterPeers::planned(settings, plan, &texts, &known);
+    let fabric = applied.fabric_of(inputs, Some(fleet), None);
+    let most = settings.ceilings.most_steps();
+    let request = ProofRequest { asked: inputs.asked(), expectations, gaps, most };
+    let reach = look_with(&fabric, expectations, settings.ceilings)?;
+    let mut findings = Proof::new(&reach, request, || rules::excused(fleet, plan)).findings;
+    findings.extend(services::prove(&reach, mirrors, &mirrors.paths()).1);
+    let hostiles = hostile::read(inputs, &fabric, hostiles)?;
+    findings.extend(hostiles.iter().flat_map(|it| messages::hostile::findings(&fabric, it)));
+    Ok(findings)
+}
+
 /// Proves what was read, and hands the result on, with what the proof looked at.
 pub(crate) fn prove<T>(
     args: &VerifyArgs,
@@ -295,18 +322,24 @@ pub(crate) fn prove<T>(
     let threshold = args.fail_on.threshold();
     let joined = joining.prove(read, gaps, &proof)?;
     let outlook = joining.outlook(inputs, joined.as_ref(), threshold);
-    // An old tree explains everything else, so it comes first, however severe the rest is.
-    let outdated = wanted.outdated.iter().map(|it| it.finding.clone());
-    let outdated = inputs.settings.in_force(outdated.collect());
+    let of_hostiles = hostiles.iter().flat_map(|it| messages::hostile::findings(fabric, it));
+    let of_hostiles = of_hostiles.collect();
+    let of_peers = [&read.applied.findings, &proof.findings, &of_services, &of_hostiles];
+    let mut of_peers = of_peers.map(Vec::as_slice).concat();
+    let mut outdated = wanted.outdated.clone();
+    if let Some(outdated) = outdated.as_mut().filter(|_| !of_peers.is_empty()) {
+        let hostiles = &args.assume_hostile;
+        if let Ok(lasting) = of_plan(inputs, &read.expectations, gaps, &mirrors, hostiles) {
+            outdated.explain(&mut of_peers, &lasting);
+        }
+    }
     let mut found = read.findings(missing);
     found.extend(wanted.of_nodes(inputs));
-    found.extend(proof.findings.iter().cloned());
-    found.extend(of_services);
-    found.extend((hostiles.iter()).flat_map(|it| messages::hostile::findings(fabric, it)));
-    if let Some(outdated) = &wanted.outdated {
-        outdated.renew(&mut found);
-    }
-    let findings = LevelledFindings::from_iter([outdated, inputs.settings.in_force(found)]);
+    found.extend(of_peers);
+    // An old tree explains everything else, so it comes first, however severe the rest is.
+    let outdated = outdated.into_iter().map(|it| it.finding).collect();
+    let findings = [outdated, found].map(|it| inputs.settings.in_force(it));
+    let findings = LevelledFindings::from_iter(findings);
     let folder = input_file::name(&inputs.settings.rendered.value);
     let verified = Verified {
         basis: basis(inputs, &args.dumps),

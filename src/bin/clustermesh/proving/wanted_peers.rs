@@ -1,6 +1,8 @@
 //! The Peers that `render` would write. The proof does not use them: they only show whether the tree is up
 //! to date, and what nodes are the cause of.
 
+use std::collections::BTreeSet;
+
 use clustermesh::agent::fabric::Fabric;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
@@ -109,18 +111,15 @@ fn outdated_tree(
     rendered: &TreeComparison,
 ) -> anyhow::Result<OutdatedTree> {
     let survey = &rendered.survey;
-    let blocked = survey.blocked.iter().map(|it| &it.path);
-    let differing = [&survey.missing, &survey.changed, &survey.stale];
-    let differing = differing.into_iter().flatten().chain(blocked);
     let root = &inputs.settings.rendered.value;
-    let differing: Vec<&String> = differing.collect();
-    let folders = differing.iter().filter_map(|path| path.split_once('/'));
-    let targets = folders.map(|(target, _)| target.to_owned()).collect();
-    let files = differing.iter().map(|path| input_file::name(&root.join(path)));
+    let named = |path: &String| input_file::name(&root.join(path));
+    let blocked: BTreeSet<String> = survey.blocked.iter().map(|it| named(&it.path)).collect();
+    let differing = [&survey.missing, &survey.changed, &survey.stale];
+    let files = differing.into_iter().flatten().map(named).chain(blocked.clone());
     let findings = checked_plan::of_render(inputs, planned, rendered)?;
     let is_refusal = |it: &&Finding| Threshold(Severity::Error).fails([*it]);
     let refusals = findings.iter().filter(is_refusal);
     let losses = rendered.changes.losses.iter();
     let refused = refusals.map(|it| it.rule).chain(losses.map(rules::rendered::rule_of)).collect();
-    Ok(OutdatedTree::new(&input_file::name(root), files.collect(), targets, &refused))
+    Ok(OutdatedTree::new(&input_file::name(root), files.collect(), &blocked, &refused))
 }

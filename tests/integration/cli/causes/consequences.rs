@@ -63,6 +63,17 @@ fn a_rendered_file_in_another_folder_is_one_entry() {
     assert!(folder.path("rendered/west/quickstart--east.yaml").exists());
 }
 
+/// Each Peer of a file that was edited may be wrong.
+#[test]
+fn an_edited_file_is_one_entry() {
+    let folder = rendered("quickstart");
+    let file = "rendered/west/quickstart--east.yaml";
+    let text = folder.read(file);
+    let without = text.lines().filter(|it| !it.ends_with(" 51820")).collect::<Vec<_>>().join("\n");
+    folder.write(file, without + "\n");
+    assert_eq!(lines(&folder), ["warning edited-file 3 other findings follow from it)"]);
+}
+
 /// A policy may refuse all that a mesh declares. Paths that work are then not all that the mesh asks for.
 #[test]
 fn links_without_a_path_are_named() {

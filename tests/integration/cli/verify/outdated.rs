@@ -22,10 +22,10 @@ fn a_missing_render_is_the_first_finding() {
     folder.edit(WEST_OF_EAST, "\"10.1.2.0/24\"", "\"10.1.3.0/24\"");
     let run = folder.run(&["verify", "--output", "concise"]);
     let lines: Vec<&str> = run.stdout.lines().collect();
-    let first = "warning[outdated-tree] the rendered tree is not what `render` would write: 2 files differ \
-                 (rendered/north/prod--east.yaml, rendered/west/prod--east.yaml)";
-    assert_eq!(lines[0], first);
-    assert_contains(lines[1], "error[no-route]");
+    let first = "error[outdated-tree] the rendered tree is not what `render` would write: 2 files differ \
+                 (rendered/north/prod--east.yaml, rendered/west/prod--east.yaml) (2 other findings follow from it: \
+                 errors[no-route, source-rejected])";
+    assert_eq!(lines, [first]);
     assert_eq!(run.code, 1);
     assert_eq!(folder.run(&["render"]).code, 0);
     assert_eq!(verified(&folder, &["--fail-on", "warning"]).0, 0);
@@ -95,4 +95,43 @@ fn a_file_that_blocks_the_render_is_an_error() {
     assert_contains(&text, finding);
     assert_eq!(code, 1);
     assert_ne!(folder.run(&["render"]).code, 0);
+}
+
+/// One edit of one file is one entry, and what also fails with the Peers that `render` would write stays apart.
+#[test]
+fn what_a_render_corrects_follows_from_the_tree() {
+    let folder = Folder::rendered();
+    let wrong =
+        "  - { name: wrong, from: { cluster: east }, to: { cluster: north }, expect: Deny }\n";
+    folder.write("expectations.yaml", format!("{EXPECTED}{wrong}"));
+    fs::remove_dir_all(folder.path("rendered/west")).unwrap();
+    let lines = |folder: &Folder| -> Vec<String> {
+        let run = folder.run(&["verify", "--output", "concise"]);
+        run.stdout.lines().map(str::to_owned).collect()
+    };
+    let found = lines(&folder);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert_contains(&found[0], "follow from it: errors[failed-expectation, no-route])");
+    assert_contains(&found[1], "error[failed-expectation] expectation `wrong`");
+    folder.edit("expectations.yaml", wrong, "");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    // The cause of all is that the file cannot be read.
+    let text = folder.read(WEST_OF_EAST);
+    for (broken, help) in [
+        (
+            format!("<<<<<<< HEAD\n{text}"),
+            "help: delete `rendered/west/prod--east.yaml`, then run `clustermesh render`",
+        ),
+        (
+            format!("{HEADER}- a\nb: c\n"),
+            "help: run `clustermesh diff --against rendered` to see what changes, ",
+        ),
+    ] {
+        folder.write(WEST_OF_EAST, broken);
+        let found = lines(&folder);
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert_contains(&found[0], "error[unreadable-manifest] west: ");
+        assert_contains(&found[0], "outdated-tree");
+        assert_contains(&folder.run(&["verify"]).stdout, help);
+    }
 }

@@ -8,22 +8,21 @@ use anyhow::anyhow;
 use clustermesh::diagnostic::Severity;
 use clustermesh::expectations::Expectations;
 use clustermesh::fleet::SnapshotFile;
+use clustermesh::mirror::Mirrors;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::{Allowing, PlannedFleet};
 use clustermesh::rules::verified::{self, InputGaps};
 use clustermesh::rules::{self, Finding, LevelledFindings, Purpose, Rule};
-use clustermesh::{manifest, text};
+use clustermesh::text;
 
-use super::{Proof, ProofRequest, VerifyArgs, expectations};
+use super::{VerifyArgs, expectations, of_plan};
 use crate::Outcome;
 use crate::checked_plan::{self, CheckResult, OutputCheck};
-use crate::cluster_peers::{ClusterPeers, KnownContents};
 use crate::disk::Revision;
 use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs::{self, Inputs};
 use crate::output::Printer;
-use crate::proving::look_with;
 use crate::settings::{FileOptions, NoMesh};
 use crate::threshold::Threshold;
 
@@ -255,30 +254,17 @@ impl Refresh {
         let Some((fleet, plan)) = &checked.planned else {
             return Ok(Vec::new());
         };
-        let settings = &self.inputs.settings;
-        let texts = manifest::texts(plan);
-        let known = KnownContents::default();
-        let applied = ClusterPeers::planned(settings, plan, &texts, &known);
-        let fabric = applied.fabric_of(&self.inputs, Some(fleet), None);
-        let are_silenced = verified::silenced(fleet, Some(plan));
+        let config = &self.inputs.settings.config.content;
         let gaps = InputGaps {
             mistakes: &[],
             broken: &BTreeSet::new(),
             missing: &[],
-            are_silenced,
+            are_silenced: verified::silenced(fleet, Some(plan)),
             planned: Some(PlannedFleet { fleet, plan }),
-            config: &settings.config.content,
+            config,
         };
-        let request = ProofRequest {
-            asked: self.inputs.asked(),
-            expectations: &self.expectations,
-            gaps,
-            most: settings.ceilings.most_steps(),
-        };
-        let reach = look_with(&fabric, &self.expectations, settings.ceilings)?;
-        let proof = Proof::new(&reach, request, || rules::excused(fleet, plan));
-        let mut findings = rules::of_nodes(fleet, Some(plan), &settings.config.content);
-        findings.extend(proof.findings);
+        let mut findings = rules::of_nodes(fleet, Some(plan), config);
+        findings.extend(of_plan(&self.inputs, &self.expectations, gaps, &Mirrors::default(), &[])?);
         Ok(findings)
     }
 }
