@@ -278,6 +278,12 @@ impl Entry {
         self.inherited.place(&self.place, field)
     }
 
+    /// Returns the place of a field in the mesh's `defaults`, if the entry inherits it.
+    pub fn default_of(&self, field: &str) -> Option<Place> {
+        let place = self.field(field);
+        (!place.pointer.is_within(&self.place.pointer)).then_some(place)
+    }
+
     /// Returns whether an endpoint may be this DNS name.
     pub fn declares_domain(&self, name: &str) -> bool {
         fields::is_under(&self.endpoint_domains, name)

@@ -20,6 +20,7 @@ mod check;
 mod command;
 mod consequences;
 mod config;
+mod defaults;
 pub mod costs;
 mod kilo;
 mod levelled;
@@ -88,6 +89,7 @@ pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     findings.extend(kilo::findings(fleet, plan));
     findings.extend(snapshots::silent_nodes(fleet));
     identity::add(fleet, plan, &mut findings);
+    defaults::add(fleet, &mut findings);
     gravest_first(&mut findings);
     findings
 }

@@ -7,7 +7,7 @@ use super::clusters::INVALID_KUBECONFIG;
 use super::command::command_name;
 use super::consequences::{Common, ConsequenceRow};
 use super::endpoints::{
-    FEWER_ANCHORS, LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT, SILENT_ANCHOR,
+    FEWER_ANCHORS, LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT, SILENT_ANCHOR, UNDECLARED_PORT,
 };
 use super::gitops::{EDITED_FILE, REFUSED_PEER, UNREADABLE_MANIFEST};
 use super::identity::KEY_OF_TARGET_NODE;
@@ -45,7 +45,7 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 23] = [
+static CONSEQUENCES: [ConsequenceRow; 25] = [
     (&REFUSED_PEER, &EDITED_FILE, Common::File),
     (&OVERLAPPING_SUBNET, &CONTRADICTED, Common::Place),
     (&OVERLAPPING_SUBNET, &OVERLAPPING_RANGES, Common::Place),
@@ -55,6 +55,8 @@ static CONSEQUENCES: [ConsequenceRow; 23] = [
     (&NODE_NOT_SELECTED, &CONTRADICTED, Common::Cluster),
     (&SILENT_CLUSTER, &CONTRADICTED, Common::Cluster),
     (&UNDONE_SELECTOR, &CONTRADICTED, Common::Cluster),
+    (&UNDONE_SELECTOR, &SILENT_CLUSTER, Common::Cluster),
+    (&UNDECLARED_PORT, &CONTRADICTED, Common::Place),
     (&NO_ANCHOR, &LOOPING_ENDPOINT, Common::Cluster),
     (&NO_ANCHOR, &KEY_OF_TARGET_NODE, Common::Cluster),
     (&PRIVATE_ENDPOINT, &LOOPING_ENDPOINT, Common::Cluster),

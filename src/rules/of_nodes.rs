@@ -4,7 +4,7 @@ use super::command::with_access;
 use super::membership::contradicted_granularity;
 use super::plan::cut_off;
 use super::verified::unproved_nodes;
-use super::{Finding, once};
+use super::{Finding, defaults, once};
 use crate::config::Config;
 use crate::fleet::Fleet;
 use crate::plan::Plan;
@@ -17,6 +17,7 @@ pub fn of_nodes(fleet: &Fleet, plan: Option<&Plan>, config: &Config) -> Vec<Find
     let cut_off = plan.into_iter().flat_map(cut_off::findings);
     let unproved = unproved_nodes::findings(fleet, plan, &config.limits);
     // A cluster in several meshes has most of these in each.
-    let findings = once(contradicted.chain(cut_off).chain(unproved).collect());
+    let mut findings = once(contradicted.chain(cut_off).chain(unproved).collect());
+    defaults::add(fleet, &mut findings);
     findings.into_iter().map(|it| with_access(it, config)).collect()
 }

@@ -53,8 +53,7 @@ fn unanswered(dialled: &DialledEndpoint, key: &str, kilo: &Endpoint) -> Finding 
         Origin::Annotation(key) => format!("write port {port} in annotation `{key}`, or {forward}"),
         Origin::ExternalIP | Origin::InternalIP => {
             let entry = dialled.member.entry;
-            let field = entry.field("wireguardPort").pointer;
-            if field.is_within(&entry.place.pointer) {
+            if entry.default_of("wireguardPort").is_none() {
                 let cluster = &entry.name;
                 format!("set `wireguardPort: {port}` for `{cluster}` in the mesh, or {forward}")
             } else {

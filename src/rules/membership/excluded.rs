@@ -75,6 +75,9 @@ pub fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
     if let Some(change) = endpoint_change(member, &node.reason) {
         finding = finding.resolved_by(&change, cluster, [&*node.node]);
     }
+    if let ExcludedReason::NoEndpoint(_) = &node.reason {
+        finding = finding.at(member.entry.default_of("endpointFrom"), "the default");
+    }
     if let ExcludedReason::PodCidrTaken { node: winner, .. } = &node.reason {
         finding = finding.at(pod_cidrs(member, winner), "the other");
     }

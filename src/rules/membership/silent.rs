@@ -83,8 +83,12 @@ pub(super) fn without_candidates(member: &Member, has_peers: bool) -> Finding {
 /// Returns the finding that all nodes are left out for, if there is one.
 fn common_cause(member: &Member) -> Option<FindingCause> {
     let excluded = member.membership.excluded.iter();
-    // These follow from their leaders, which are among them.
-    let own = excluded.filter(|it| !matches!(it.reason, ExcludedReason::LeaderExcluded(_)));
+    let is_selected = |it: &&ExcludedNode| it.reason != ExcludedReason::NotSelected;
+    let are_none_selected = !excluded.clone().any(|it| is_selected(&it));
+    // Nodes that the entry does not select are left out on purpose, and some follow from their leaders, which are among
+    // them.
+    let own = excluded.filter(|it| are_none_selected || is_selected(it));
+    let own = own.filter(|it| !matches!(it.reason, ExcludedReason::LeaderExcluded(_)));
     let cluster = &member.entry.name;
     let of_rule = |it: &ExcludedNode| FindingCause::of(rule_of(&it.reason), cluster);
     let mut causes = own.map(|it| cause(member, &it.reason).unwrap_or_else(|| of_rule(it)));

@@ -4,6 +4,7 @@ use super::*;
 use crate::support::{assert_contains, copy, project};
 
 mod consequences;
+mod defaults;
 
 /// A rendered mesh of two clusters, of which no node of `east` has an endpoint now.
 fn unreachable() -> Folder {
