@@ -52,6 +52,8 @@ pub enum ChangedContent {
 pub struct TreeDiff {
     /// The losses that only a person may allow.
     pub losses: Vec<Loss>,
+    /// The new names of clusters and external peers, by the old ones. Their keys stay.
+    pub names: BTreeMap<String, String>,
     /// Sources of which targets lose many Peers, but not all.
     pub shrunk: Vec<Case<Shrunk>>,
     /// Keys that get another name.
@@ -85,6 +87,8 @@ pub enum Loss {
         peers: usize,
         /// A file in it.
         place: Place,
+        /// The new name of the cluster, if its keys show that it has one.
+        heir: Option<String>,
     },
     /// A source would give the target nothing any more.
     Source {
@@ -192,8 +196,17 @@ pub fn changes(
     }
     let renamed = found.renamed_meshes.into_values();
     found.losses.extend(renamed.map(Loss::RenamedMesh));
+    let names = found.names;
+    let losses = found.losses.into_iter().map(|it| match it {
+        Loss::Target { target, peers, place, .. } => {
+            let heir = names.get(&target).cloned();
+            Loss::Target { target, peers, place, heir }
+        }
+        loss => loss,
+    });
     TreeDiff {
-        losses: found.losses.into_iter().collect(),
+        losses: losses.collect(),
+        names: names.clone(),
         shrunk: cases(found.shrunk),
         renamed: cases(found.renamed),
         rekeyed: cases(found.rekeyed),

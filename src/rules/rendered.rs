@@ -15,10 +15,10 @@ use super::{Finding, bare, membership};
 use crate::agent::applied::AppliedFile;
 use crate::changes::{Changes, OpenedPaths, WatchedPaths};
 use crate::config::Config;
-use crate::diagnostic::FindingCause;
 use crate::diagnostic::mistake::{
     MISSING_SNAPSHOT, ONE_SIDED_LINK, UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
 };
+use crate::diagnostic::{FindingCause, Quoted, Severity};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
 use crate::kilo::peer::EXTERNAL_LABEL;
@@ -26,6 +26,7 @@ use crate::manifest::{MESH_LABEL, OldPeer, Reading, SOURCE_LABEL};
 use crate::mesh::Mesh;
 use crate::name::{ClusterName, peer_name};
 use crate::plan::Plan;
+use crate::proof::rule::EMPTY_EXPECTATION;
 use crate::text::{count, listed};
 use crate::tree_diff::{self, Case, ChangedFile, Moved, Rekeyed, Renamed, TreeDiff};
 
@@ -51,7 +52,7 @@ rules! {
 
 /// The causes of findings about changes, of links and of names. They stand here because losses need them before all
 /// findings are folded.
-pub(super) static CONSEQUENCES: [ConsequenceRow; 25] = [
+pub(super) static CONSEQUENCES: [ConsequenceRow; 26] = [
     (&SHRUNK_SOURCE, &CONTRADICTED, Common::Cluster),
     (&SHRUNK_SOURCE, &KEY_OF_TARGET_NODE, Common::Cluster),
     (&SHRUNK_SOURCE, &LOOPING_ENDPOINT, Common::Cluster),
@@ -65,6 +66,7 @@ pub(super) static CONSEQUENCES: [ConsequenceRow; 25] = [
     (&RENAMED_PEER, &KEY_OF_TARGET_NODE, Common::Cluster),
     (&RENAMED_PEER, &KEY_OF_TARGET_NODE, Common::Name),
     (&RENAMED_PEER, &KEY_IN_TWO_CLUSTERS, Common::Name),
+    (&EMPTY_EXPECTATION, &RENAMED_PEER, Common::Name),
     (&CHANGED_KEY, &DUPLICATE_KEY, Common::Cluster),
     (&CHANGED_KEY, &KEY_OF_TARGET_NODE, Common::Cluster),
     (&CHANGED_KEY, &KEY_OF_TARGET_NODE, Common::Name),
@@ -181,7 +183,11 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
         let cause = of_target.map(|target| FindingCause::of(&CUT_OFF, target));
         shrunk::finding(it, fleet, cause)
     }));
-    findings.extend(changes.renamed.iter().map(|it| renamed(it, config)));
+    findings.extend(changes.renamed.iter().map(|it| {
+        let mut names = changes.names.iter();
+        let old = names.find(|(_, new)| **new == it.what.source).map(|it| it.0.as_str());
+        renamed(it, old, config)
+    }));
     let mut pins: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for it in &changes.moved {
         let of_source = pins.entry(it.what.source.as_str()).or_default();
@@ -247,9 +253,14 @@ fn wrong_label(fleet: &Fleet, source: &str) -> Option<FindingCause> {
     members(fleet, source).find_map(contradicted_label)
 }
 
-fn renamed(case: &Case<Renamed>, config: &Config) -> Finding {
+/// Reports a Peer with another name, given the old name of its cluster or external peer if that has a new one. The folder of a
+/// cluster is lost then.
+fn renamed(case: &Case<Renamed>, old: Option<&str>, config: &Config) -> Finding {
     let Renamed { source, node, from, to, mesh } = &case.what;
-    let message = format!("Peer {} would be renamed to {to} {}", bare(from), within(&case.targets));
+    let external = old.filter(|it| ClusterName::is_external_text(it));
+    let now = external.map(|it| format!("was called {}, so ", Quoted(it))).unwrap_or_default();
+    let message =
+        format!("{now}Peer {} would be renamed to {to} {}", bare(from), within(&case.targets));
     let selector = match mesh {
         Some(mesh) => format!("{MESH_LABEL}={mesh}"),
         None => match source.strip_prefix("external.") {
@@ -265,9 +276,16 @@ fn renamed(case: &Case<Renamed>, config: &Config) -> Finding {
     } else {
         format!("{} in each of these clusters", command("kubectl"))
     };
-    let finding = Finding::on_named(&RENAMED_PEER, source, message);
+    let mut finding = Finding::on_named(&RENAMED_PEER, source, message);
+    if let Some(old) = old {
+        finding = finding.of_name(old);
+    }
+    let folder = old.and_then(|it| it.parse::<ClusterName>().ok());
+    let finding = finding.with_cause(folder.map(|it| FindingCause::of(&LOST_TARGET, &it)));
+    let elsewhere = external.map(|_| "write the new name in expectations too; ");
+    let elsewhere = elsewhere.unwrap_or_default();
     on_node(finding, node).at(case.place.clone(), "").help(format!(
-        "Kilo drops a key when an old Peer with it is deleted: with Flux, run {commands} after that; Argo CD needs \
+        "{elsewhere}Kilo drops a key when an old Peer with it is deleted: with Flux, run {commands} after that; Argo CD needs \
          nothing if its Applications have `PrunePropagationPolicy=background`"
     ))
 }

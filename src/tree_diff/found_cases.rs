@@ -17,6 +17,8 @@ type Cases<T> = BTreeMap<T, (Vec<String>, Place)>;
 #[derive(Default)]
 pub(super) struct FoundCases {
     pub(super) losses: BTreeSet<Loss>,
+    /// The new names of sources that no mesh has any more, and whose Peers have the same keys from now on.
+    pub(super) names: BTreeMap<String, String>,
     /// By the old and the new name.
     pub(super) renamed_meshes: BTreeMap<(String, MeshName), RenamedMesh>,
     pub(super) shrunk: Cases<Shrunk>,
@@ -37,6 +39,9 @@ struct SourceShare<'a> {
     claimed: usize,
     /// Those that are removed.
     gone: Vec<&'a str>,
+    /// The number of those whose keys go on, and the sources that have them then.
+    kept: usize,
+    heirs: BTreeSet<&'a str>,
     /// The place of the first Peer.
     first: Option<Place>,
     /// The place of the first one that is removed.
@@ -82,6 +87,7 @@ impl FoundCases {
                 target: target.to_owned(),
                 peers,
                 place: file.place(&(0..0)),
+                heir: None,
             });
         }
     }
@@ -115,6 +121,10 @@ impl FoundCases {
                 }
                 let place = || file.place(&peer.bytes);
                 share.first.get_or_insert_with(place);
+                if let Some(heir) = peer.key.as_ref().and_then(|it| given.keyed(it)) {
+                    share.kept += 1;
+                    share.heirs.insert(heir.peer.cluster.as_str());
+                }
                 if self.peer(given, name, file, peer) {
                     share.gone.push(&peer.name);
                     share.first_gone.get_or_insert_with(place);
@@ -227,9 +237,16 @@ impl FoundCases {
         same: &BTreeSet<String>,
         limits: &Limits,
     ) {
-        let SourceShare { mut before, stale, claimed, gone, first, first_gone } = share;
+        let SourceShare { mut before, stale, claimed, gone, kept, heirs, first, first_gone } =
+            share;
         let Some(first) = first else { return };
         let peer_set = given.peer_set(&source);
+        if let Some(heir) = heirs.first().filter(|_| heirs.len() == 1 && kept == before)
+            && !given.has_member(&source)
+        {
+            self.names.insert(source, (*heir).to_owned());
+            return;
+        }
         // Claims of nodes must not be able to stop the render for all clusters. But if the mesh or
         // the config no longer gives the target what is lost, or as many nodes, the loss is not
         // only due to nodes.

@@ -14,6 +14,7 @@ type NumberedPeer<'a> = (PeerSetId, Planned<'a>);
 /// The Peers of all sets of Peers.
 #[derive(Default)]
 pub(super) struct PlanIndex<'a> {
+    members: BTreeSet<&'a str>,
     names: BTreeMap<&'a str, Vec<NumberedPeer<'a>>>,
     keys: BTreeMap<&'a [u8; 32], Vec<NumberedPeer<'a>>>,
 }
@@ -39,7 +40,9 @@ pub(super) struct Planned<'a> {
 
 impl<'a> PlanIndex<'a> {
     pub(super) fn new(plan: &'a Plan) -> Self {
-        let mut index = Self::default();
+        let targets = plan.targets.iter().map(|it| it.cluster.as_str());
+        let externals = plan.externals.iter().map(|it| it.cluster.as_str());
+        let mut index = Self { members: targets.chain(externals).collect(), ..Self::default() };
         for (id, peer_set) in plan.peer_sets.numbered() {
             for peer in &peer_set.peers {
                 let at = (id, Planned { peer_set, peer });
@@ -106,6 +109,11 @@ impl<'a> Given<'a> {
     /// Returns whether a mesh links the target to a source, given the name of the set of its Peers.
     pub(super) fn sees(&self, peer_set: &str) -> bool {
         self.seen.iter().any(|it| it.as_str() == peer_set)
+    }
+
+    /// Returns whether a mesh has a cluster or external peer of this name.
+    pub(super) fn has_member(&self, name: &str) -> bool {
+        self.index.members.contains(name)
     }
 
     /// Returns what a source that gives nothing might give.

@@ -132,6 +132,12 @@ pub fn add_losses(
                         "restore the old name, or give the files of all meshes; if the mesh should be renamed, {instruction}"
                     )
                 }
+                (Loss::Target { target, heir: Some(heir), .. }, _) => {
+                    let target = bare(target);
+                    format!(
+                        "let the Flux Kustomization or Argo CD Application of {target} apply the folder `{heir}`, write the new name in expectations, and {instruction}"
+                    )
+                }
                 (Loss::Source { .. } | Loss::Unrecorded { .. }, Some(repair)) => {
                     format!("to keep them, {repair}; {intention}, {instruction}")
                 }
@@ -242,9 +248,13 @@ fn lost(
             let cause = cause.or_else(|| cause_of_empty(target, planned, unaccepted));
             alike(finding.with_cause(cause), "clusters")
         }
-        Loss::Target { target, peers, place } => {
+        Loss::Target { target, peers, place, heir } => {
             let peers = count(*peers, "Peer");
-            let message = format!("is no longer in any mesh, but its folder has {peers}");
+            let now = match heir {
+                Some(heir) => format!("is now called {}", Quoted(heir)),
+                None => "is no longer in any mesh".to_owned(),
+            };
+            let message = format!("{now}, but its folder has {peers}");
             let finding = Finding::on_named(&LOST_TARGET, target, message);
             alike(finding, "clusters").at(place.clone(), "")
         }

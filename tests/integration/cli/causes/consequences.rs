@@ -174,3 +174,55 @@ fn the_range_of_a_laptop_in_a_cluster_can_be_removed() {
         ", or remove 10.200.0.0/24 from `west` if no address of that cluster is in it",
     );
 }
+
+/// Its keys stay, so nothing is lost, and no flag is needed.
+#[test]
+fn a_renamed_external_peer_is_one_entry() {
+    let folder = rendered("external-peers");
+    folder.edit("mesh.yaml", "    - name: laptop", "    - name: phone");
+    assert_eq!(
+        lines(&folder),
+        ["warning renamed-peer 1 other finding follows from it: error[empty-expectation])"]
+    );
+    let run = folder.run(&["validate"]);
+    assert_contains(
+        &run.stdout,
+        "`external.phone`: was called `external.laptop`, so Peer prod--external.laptop would be renamed to \
+         prod--external.phone (targets east, west)",
+    );
+    assert_contains(&run.stdout, "help: write the new name in expectations too; Kilo drops a key");
+    assert!(!run.stdout.contains("allow-empty"), "{}", run.stdout);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder.edit("expectations.yaml", "external.laptop", "external.phone");
+    assert_eq!(lines(&folder), [""; 0]);
+    // Another key is another peer.
+    let key = folder.read("mesh.yaml");
+    let key = key.split("- name: phone").nth(1).unwrap().split("publicKey: ").nth(1).unwrap();
+    let key = key.lines().next().unwrap().to_owned();
+    folder.edit("mesh.yaml", &key, &STANDARD.encode([77; 32]));
+    folder.edit("mesh.yaml", "    - name: phone", "    - name: tablet");
+    assert!(
+        lines(&folder).iter().any(|it| it.starts_with("error lost-source")),
+        "{:?}",
+        lines(&folder)
+    );
+}
+
+/// Its folder is lost, which a person has to allow.
+#[test]
+fn a_completely_renamed_cluster_is_one_entry() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "- name: west", "- name: wien");
+    fs::rename(folder.path("snapshots/west.json"), folder.path("snapshots/wien.json")).unwrap();
+    folder.edit("snapshots/wien.json", "\"cluster\":\"west\"", "\"cluster\":\"wien\"");
+    assert_eq!(lines(&folder), ["error lost-target findings about 2 nodes follow from it)"]);
+    let run = folder.run(&["validate"]);
+    assert_contains(&run.stdout, "west: is now called `wien`, but its folder has 4 Peers");
+    assert_contains(
+        &run.stdout,
+        "help: let the Flux Kustomization or Argo CD Application of west apply the folder `wien`, write the new name in \
+         expectations, and run `clustermesh render --allow-empty west`\n",
+    );
+    assert_eq!(folder.run(&["render", "--allow-empty", "west"]).code, 0);
+    assert_eq!(lines(&folder), [""; 0]);
+}
