@@ -53,6 +53,11 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
+    /// Returns whether a render would change none.
+    pub(crate) fn are_current(&self) -> bool {
+        [&self.missing, &self.changed, &self.stale].into_iter().all(Vec::is_empty)
+    }
+
     /// Returns what a render did, if it did anything.
     pub(crate) fn summary(&self) -> Option<String> {
         let written = self.missing.len() + self.changed.len();

@@ -38,6 +38,15 @@ pub(crate) struct TreeComparison {
 }
 
 impl TreeComparison {
+    /// Returns whether the tree or an output beside it is not up to date. One that is in no commit is perhaps never rendered.
+    pub(crate) fn is_outdated(&self, settings: &Settings) -> bool {
+        let tree = &settings.rendered.value;
+        let is_committed =
+            || settings.head().is_some_and(|it| disk::is_there(&it, tree).unwrap_or(false));
+        let is_current = self.survey.is_current() && self.outputs.are_current();
+        !is_current && (self.survey.is_there() || is_committed())
+    }
+
     /// Compares the outputs beside the tree too, and returns what is wrong with them.
     pub(crate) fn compare_outputs(
         &mut self,

@@ -126,8 +126,8 @@ pub(crate) fn run(
             printer.counts(findings, checked.checked().as_ref());
             // An error stops a render.
             let is_right = !Threshold(Severity::Error).fails(findings.iter());
-            let tree = checked.rendered.as_ref().filter(|_| is_right).map(|it| &it.survey);
-            if tree.is_some_and(|it| it.is_there() && !it.is_current()) {
+            let rendered = checked.rendered.as_ref().filter(|_| is_right);
+            if rendered.is_some_and(|it| it.is_outdated(&inputs.settings)) {
                 printer.note(OUTDATED);
             }
         }
