@@ -124,11 +124,13 @@ pub fn missing_snapshot(
     Finding { named: old.map(Into::into), ..finding }
 }
 
-/// Returns several clusters without a snapshot as one finding; `folder` is where they were looked for, if it is there.
+/// Returns several clusters without a snapshot as one finding; `folder` is where they were looked for, if it is there, and
+/// `lost` is what the last commit has of them.
 pub fn missing_snapshots(
     missing: &[&MissingSnapshot],
     folder: &str,
     is_folder_there: bool,
+    lost: Option<&[String]>,
 ) -> Finding {
     let names: Vec<&str> = missing.iter().map(|it| it.cluster.as_str()).collect();
     let clusters = count(missing.len(), "cluster");
@@ -146,9 +148,16 @@ pub fn missing_snapshots(
     };
     let in_command = if missing.len() <= IN_COMMAND { names } else { Vec::new() };
     let command = [&["clustermesh snapshot"], &*in_command].concat().join(" ");
+    let lost = lost.filter(|it| it.len() <= IN_COMMAND).map(|files| {
+        let files: Vec<_> = files.iter().map(|it| shell_word(it)).collect();
+        let restore = format!("git checkout HEAD -- {}", files.join(" "));
+        let otherwise = if is_folder_there { "otherwise " } else { "" };
+        format!("run `{restore}` if the files were deleted by mistake; {otherwise}")
+    });
+    let lost = lost.unwrap_or_default();
     let places = missing.iter().take(NAMED).map(|it| (it.place.clone(), "named here"));
     Finding::new(&MISSING_SNAPSHOT, message).at_each(places).help(format!(
-        "{other_folder}run `{command}`, or give each cluster as `--from CLUSTER=FILE`, with the output of \
+        "{lost}{other_folder}run `{command}`, or give each cluster as `--from CLUSTER=FILE`, with the output of \
          `kubectl get nodes -o json`"
     ))
 }

@@ -240,18 +240,28 @@ pub(crate) fn missing_snapshots(inputs: &Inputs, missing: &[MissingSnapshot]) ->
         head.as_ref().is_some_and(|head| disk::is_file(head, &path(it)).unwrap_or(false))
     };
     let strays = &inputs.strays;
-    let (plain, mut apart): (Vec<&MissingSnapshot>, Vec<&MissingSnapshot>) =
-        unread.partition(|it| {
-            let is_misnamed = strays.misnamed.contains_key(it.cluster.as_str());
-            strays.unnamed.is_empty() && !is_misnamed && !is_committed(it)
-        });
-    let together = (1 < plain.len()).then(|| {
+    let (mut apart, named): (Vec<&MissingSnapshot>, Vec<&MissingSnapshot>) =
+        unread.partition(|it| strays.misnamed.contains_key(it.cluster.as_str()));
+    let (committed, new): (Vec<_>, Vec<_>) = named.into_iter().partition(|it| is_committed(it));
+    let (renamed, new): (Vec<_>, Vec<_>) =
+        new.into_iter().partition(|_| !strays.unnamed.is_empty());
+    apart.extend(renamed);
+    let mut together = Vec::new();
+    for (missing, is_committed) in [(committed, true), (new, false)] {
+        if missing.len() < 2 {
+            apart.extend(missing);
+            continue;
+        }
         let roots = inputs.settings.roots_of(&inputs.settings.snapshots);
         let is_there = disk::is_there(&roots, folder).unwrap_or(true);
-        rules::mesh::missing_snapshots(&plain, &input_file::name(folder), is_there)
-    });
-    if together.is_none() {
-        apart.extend(plain);
+        // No other file of the folder may have changes that are not in a commit.
+        let files: Vec<String> = match inputs.snapshots.len() {
+            0 => vec![input_file::name(folder)],
+            _ => missing.iter().map(|it| input_file::name(&path(it))).collect(),
+        };
+        let lost = is_committed.then_some(&files[..]);
+        let folder = input_file::name(folder);
+        together.push(rules::mesh::missing_snapshots(&missing, &folder, is_there, lost));
     }
     let apart = apart.into_iter().map(|it| {
         rules::mesh::missing_snapshot(it, &input_file::name(&path(it)), strays, is_committed(it))

@@ -90,6 +90,46 @@ fn a_snapshot_folder_with_another_name() {
     assert_eq!(folder.run(&["validate", "--snapshots", "nodes"]).code, 0);
 }
 
+/// A folder that was renamed or emptied is one finding, which gives back only what is gone.
+#[test]
+fn all_snapshots_that_git_has() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    fs::rename(folder.path("snapshots"), folder.path("nodes")).unwrap();
+    let found = findings(folder);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_contains(
+        &found[0][2],
+        "run `git checkout HEAD -- snapshots` if the files were deleted by mistake; if the snapshots are",
+    );
+    repository.git(&["checkout", "-q", "HEAD", "--", "snapshots"]);
+    assert_eq!(findings(folder), [[""; 4]; 0]);
+    for cluster in ["east", "west"] {
+        fs::remove_file(folder.path(&format!("snapshots/{cluster}.json"))).unwrap();
+    }
+    let found = findings(folder);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    let restore = "run `git checkout HEAD -- snapshots/east.json snapshots/west.json` if the files were deleted";
+    assert_contains(&found[0][2], restore);
+}
+
+/// A tree or an output that is gone is not up to date, unless nobody has rendered yet.
+#[test]
+fn a_tree_or_an_output_that_is_gone() {
+    const NOTE: &str = "note: the rendered tree is not up to date: run `clustermesh render`";
+    let note = |folder: &Folder| folder.run(&["validate"]).stderr.contains(NOTE);
+    assert!(!note(&Folder::mesh()));
+    let repository = Repository::of(with_outputs());
+    let folder = &repository.folder;
+    assert!(!note(folder));
+    fs::remove_file(folder.path("apps/west.yaml")).unwrap();
+    assert!(note(folder));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    repository.commit();
+    fs::remove_dir_all(folder.path("rendered")).unwrap();
+    assert!(note(folder));
+}
+
 #[test]
 fn a_mesh_with_another_ending() {
     let folder = Folder::rendered();
