@@ -53,12 +53,13 @@ pub(super) fn within(drafts: &[Draft]) -> Vec<Finding> {
         .into_iter()
         .filter_map(|(first, second)| Some([claims.get(first)?, claims.get(second)?]))
         .collect();
+    let (copies, pairs) = copies(pairs);
     // A range that contains several others was probably declared too wide, which is one mistake.
     let mut inner_of: BTreeMap<&Place, Vec<&OverlapClaim>> = BTreeMap::new();
     for [outer, inner] in pairs.iter().filter_map(contained) {
         inner_of.entry(&outer.range.place).or_default().push(inner);
     }
-    let mut findings = Vec::new();
+    let mut findings = copies;
     for pair in &pairs {
         let [earlier, later] = pair;
         let outer = contained(pair).map(|it| it[0]);
@@ -73,6 +74,38 @@ pub(super) fn within(drafts: &[Draft]) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Returns a finding for each entry that has the ranges of another one, and the pairs of other ranges.
+fn copies<'c>(
+    pairs: Vec<[&'c OverlapClaim<'c>; 2]>,
+) -> (Vec<Finding>, Vec<[&'c OverlapClaim<'c>; 2]>) {
+    let mut equal: BTreeMap<[&Place; 2], Vec<[&OverlapClaim; 2]>> = BTreeMap::new();
+    for pair in pairs.iter().filter(|[earlier, later]| earlier.range.cidr == later.range.cidr) {
+        equal.entry(pair.map(|it| &it.whose.place)).or_default().push(*pair);
+    }
+    equal.retain(|[earlier, later], pairs| {
+        let all = pairs.first().map(|it| it[1].whose.declared.ranges.len());
+        earlier != later && 1 < pairs.len() && all == Some(pairs.len())
+    });
+    let is_copied = |pair: &[&OverlapClaim; 2]| equal.contains_key(&pair.map(|it| &it.whose.place));
+    let rest = pairs.iter().filter(|it| !is_copied(it)).copied().collect();
+    (equal.values().filter_map(|it| copy(it)).collect(), rest)
+}
+
+fn copy(pairs: &[[&OverlapClaim; 2]]) -> Option<Finding> {
+    let [earlier, later] = pairs.first()?;
+    let (whose, others) = (Quoted(&later.whose.text), Quoted(&earlier.whose.text));
+    let ranges = listed(pairs.iter().map(|it| it[1].range.cidr));
+    let message = format!("{whose} declares the same ranges as {others}: {ranges}");
+    let places = pairs.iter().take(NAMED).flat_map(|[earlier, later]| {
+        let of =
+            |it: &OverlapClaim| (it.range.place.clone(), format!("of {}", Quoted(&it.whose.text)));
+        [of(later), of(earlier)]
+    });
+    Some(Finding::new(&mistake::OVERLAPPING_RANGES, message).at_each(places).help(format!(
+        "write the ranges of {whose}; if both clusters use these addresses, see `docs/how-to/same-ranges.md`"
+    )))
 }
 
 /// Returns the range of two that contains the other one, and that one.
