@@ -40,6 +40,7 @@ mod membership;
 pub mod services;
 pub mod snapshots;
 mod states;
+mod swapped;
 pub mod verified;
 
 pub use crate::diagnostic::{Finding, Page, Question, Rule, Section, Subject};
@@ -90,6 +91,7 @@ pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     findings.extend(snapshots::silent_nodes(fleet));
     identity::add(fleet, plan, &mut findings);
     defaults::add(fleet, &mut findings);
+    swapped::add(fleet, &mut findings);
     gravest_first(&mut findings);
     findings
 }
