@@ -108,7 +108,10 @@ fn pause(silent: &[SilentLeaders], config: &Config) -> Option<Finding> {
     let help =
         format!("run {}{more}, and then `clustermesh snapshot{clusters}`", commands.join(", "));
     let change = MetadataChange::annotation(annotation::PERSISTENT_KEEPALIVE, "25");
-    let finding = Finding::new(&PAUSE_AFTER_CHANGE, message).help(help);
+    let mut finding = Finding::new(&PAUSE_AFTER_CHANGE, message).help(help);
+    if let [only] = silent {
+        finding = finding.of_name(only.cluster.as_str());
+    }
     Some(silent.iter().fold(finding, |finding, it| {
         finding.resolved_by(&change, it.cluster, it.silent.iter().copied())
     }))

@@ -6,14 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::clusters::INVALID_KUBECONFIG;
 use super::command::command_name;
 use super::consequences::{Common, ConsequenceRow};
+use super::costs::PAUSE_AFTER_CHANGE;
 use super::endpoints::{
-    FEWER_ANCHORS, LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT, SILENT_ANCHOR, UNDECLARED_PORT,
+    DISTANT_ANCHOR, FEWER_ANCHORS, LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT, ROAMING_NODE,
+    SILENT_ANCHOR, UNDECLARED_PORT,
 };
 use super::gitops::{EDITED_FILE, REFUSED_PEER, UNREADABLE_MANIFEST};
 use super::identity::KEY_OF_TARGET_NODE;
+use super::kilo::MISSING_KEEPALIVE;
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
 use super::ranges::{OVERLAPPING_SUBNET, UNACCEPTED_RANGE, UNDONE_SELECTOR, UNROUTABLE_RANGE};
-use super::rendered::{LOST_SOURCE, LOST_TARGET};
+use super::rendered::MOVED_ANCHOR;
 use super::services::UNCARRIED_SERVICE;
 use super::snapshots::STALE_NODE;
 use super::{Finding, Rule, bare, consequences, rendered};
@@ -23,7 +26,7 @@ use crate::diagnostic::mistake::{
 };
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
 use crate::place::Place;
-use crate::proof::rule::EMPTY_EXPECTATION;
+use crate::proof::rule::{EMPTY_EXPECTATION, UNPROVED_CLUSTER, UNPROVED_NODES};
 use crate::text::{NAMED, count, listed};
 
 /// The number of nodes with the same problem that still have a finding each.
@@ -45,7 +48,7 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 25] = [
+static CONSEQUENCES: [ConsequenceRow; 29] = [
     (&REFUSED_PEER, &EDITED_FILE, Common::File),
     (&OVERLAPPING_SUBNET, &CONTRADICTED, Common::Place),
     (&OVERLAPPING_SUBNET, &OVERLAPPING_RANGES, Common::Place),
@@ -65,9 +68,13 @@ static CONSEQUENCES: [ConsequenceRow; 25] = [
     (&UNUSED_SNAPSHOT, &UNKNOWN_CLUSTER, Common::Name),
     (&DUPLICATE_SNAPSHOT, &MISSING_SNAPSHOT, Common::Name),
     (&EMPTY_EXPECTATION, &MISSING_SNAPSHOT, Common::Name),
-    (&EMPTY_EXPECTATION, &LOST_TARGET, Common::Name),
-    (&EMPTY_EXPECTATION, &LOST_SOURCE, Common::Name),
+    (&EMPTY_EXPECTATION, &CONTRADICTED, Common::Name),
+    (&EMPTY_EXPECTATION, &SILENT_CLUSTER, Common::Name),
     (&EMPTY_EXPECTATION, &UNKNOWN_CLUSTER, Common::Name),
+    (&UNPROVED_CLUSTER, &UNPROVED_NODES, Common::Cluster),
+    (&PAUSE_AFTER_CHANGE, &ROAMING_NODE, Common::Name),
+    (&PAUSE_AFTER_CHANGE, &MISSING_KEEPALIVE, Common::Name),
+    (&DISTANT_ANCHOR, &MOVED_ANCHOR, Common::Cluster),
     (&UNCARRIED_SERVICE, &UNACCEPTED_RANGE, Common::Name),
     (&UNCARRIED_SERVICE, &LOOPING_ENDPOINT, Common::Name),
     (&UNCARRIED_SERVICE, &NO_ANCHOR, Common::Name),

@@ -29,6 +29,7 @@ use contradiction::contradiction;
 pub use contradiction::granularity_advice;
 pub use excluded::excluded;
 use excluded::overlap;
+pub(super) use excluded::split_locations;
 pub use excluded::{part, rule_of};
 use reasons::foreign;
 pub use reasons::words;

@@ -52,7 +52,7 @@ rules! {
 
 /// The causes of findings about changes, of links and of names. They stand here because losses need them before all
 /// findings are folded.
-pub(super) static CONSEQUENCES: [ConsequenceRow; 26] = [
+pub(super) static CONSEQUENCES: [ConsequenceRow; 28] = [
     (&SHRUNK_SOURCE, &CONTRADICTED, Common::Cluster),
     (&SHRUNK_SOURCE, &KEY_OF_TARGET_NODE, Common::Cluster),
     (&SHRUNK_SOURCE, &LOOPING_ENDPOINT, Common::Cluster),
@@ -67,6 +67,8 @@ pub(super) static CONSEQUENCES: [ConsequenceRow; 26] = [
     (&RENAMED_PEER, &KEY_OF_TARGET_NODE, Common::Name),
     (&RENAMED_PEER, &KEY_IN_TWO_CLUSTERS, Common::Name),
     (&EMPTY_EXPECTATION, &RENAMED_PEER, Common::Name),
+    (&EMPTY_EXPECTATION, &LOST_TARGET, Common::Name),
+    (&EMPTY_EXPECTATION, &LOST_SOURCE, Common::Name),
     (&CHANGED_KEY, &DUPLICATE_KEY, Common::Cluster),
     (&CHANGED_KEY, &KEY_OF_TARGET_NODE, Common::Cluster),
     (&CHANGED_KEY, &KEY_OF_TARGET_NODE, Common::Name),
@@ -250,7 +252,8 @@ fn carrier_left_out(change: &Case<Moved>, planned: PlannedFleet) -> Option<Findi
 
 /// Returns a wrong label of locations, by which other nodes of the cluster lead.
 fn wrong_label(fleet: &Fleet, source: &str) -> Option<FindingCause> {
-    members(fleet, source).find_map(contradicted_label)
+    members(fleet, source)
+        .find_map(|it| contradicted_label(it).or_else(|| membership::split_locations(it)))
 }
 
 /// Reports a Peer with another name, given the old name of its cluster or external peer if that has a new one. The folder of a

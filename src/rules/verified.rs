@@ -119,8 +119,13 @@ pub fn findings(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -
     let is_idle = verification.is_idle;
     // The next hop of an anchor is outside of what can be proved.
     let is_proved = 0 < total.kept + total.routed || !is_claimed || is_idle || !gaps.are_none();
-    let nothing = (!is_proved).then(|| nothing_proved(fabric, verification, gaps.are_silenced));
     let unproved = unproved(fabric, verification);
+    let nothing = (!is_proved).then(|| {
+        let cause =
+            unproved.first().filter(|_| verification.failures.is_empty() && total.assumed == 0);
+        nothing_proved(fabric, verification, gaps.are_silenced)
+            .with_cause(cause.map(Finding::as_cause))
+    });
     failures
         .into_iter()
         .chain(mismatched_pods(fabric, &verification.assumptions))
@@ -281,8 +286,12 @@ fn failed(fabric: &Fabric, failed: &Failure, left_out: Option<&Finding>) -> Opti
     let mut finding = messages::verdict(fabric, trace)?.about(from);
     if failed.is_claimed {
         finding.severity = Severity::Warning;
-        // The message about a refused route names the node and its value.
-        if !matches!(trace.ending(), Ending::Ambiguous { doubt: Doubt::Refused(_), .. }) {
+        // These messages name the node and its value.
+        let is_named = matches!(
+            trace.ending(),
+            Ending::NotReady { .. } | Ending::Ambiguous { doubt: Doubt::Refused(_), .. }
+        );
+        if !is_named {
             finding.help =
                 Some("run `clustermesh validate` to see which node's claim causes this".to_owned());
         }

@@ -220,16 +220,7 @@ fn empty(
         MatchesNothing::Addresses { side, index } => {
             no_address(fabric, &name, (side, side.selection(expectation)), index)
         }
-        MatchesNothing::Nothing(side) => Finding::new(
-            &rule::EMPTY_EXPECTATION,
-            format!(
-                "{name}: {} selects nothing: no matching {}",
-                field(side),
-                kind(side.selection(expectation))
-            ),
-        )
-        .at(Some(side.selection(expectation).place.clone()), "selects nothing")
-        .help("correct the selection: an expectation that matches nothing checks nothing"),
+        MatchesNothing::Nothing(side) => nothing(&name, side, side.selection(expectation)),
         MatchesNothing::OneCluster(site) => {
             let cluster = fabric.site(site).cluster.as_str();
             Finding::new(&rule::EMPTY_EXPECTATION, format!("{name}: both sides are in {cluster}"))
@@ -241,6 +232,21 @@ fn empty(
             format!("{name}: one side has IPv4 addresses only, and the other IPv6"),
         )
         .at(Some(expectation.place.clone()), "no common address family"),
+    }
+}
+
+/// Reports a selection without a match. If it is of one cluster, it may follow from a problem of that one.
+fn nothing(name: &str, side: ExpectationSide, selection: &Selection) -> Finding {
+    let message =
+        format!("{name}: {} selects nothing: no matching {}", field(side), kind(selection));
+    let finding = Finding::new(&rule::EMPTY_EXPECTATION, message)
+        .at(Some(selection.place.clone()), "selects nothing")
+        .help("correct the selection: an expectation that matches nothing checks nothing");
+    let clusters: Vec<&ClusterName> =
+        selection.clusters.iter().flat_map(|it| it.members.keys()).collect();
+    match clusters[..] {
+        [only] => finding.of_name(only.as_str()),
+        _ => finding,
     }
 }
 

@@ -27,8 +27,10 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     }
     let found = member.membership.candidates.iter().flat_map(|candidate| {
         let leader = member.node(candidate.leader.as_str()).filter(|it| !sends(it));
+        let successors = successors(member, candidate, leader);
+        let cause = successors.as_ref().map(Finding::as_cause);
         let leader = leader.and_then(|it| silent(member, candidate, it));
-        leader.into_iter().chain(successors(member, candidate))
+        leader.map(|it| it.with_cause(cause)).into_iter().chain(successors)
     });
     found.collect()
 }
@@ -108,8 +110,13 @@ fn behind_nat(endpoint: Option<&Endpoint>) -> Option<&'static Rule> {
     }
 }
 
-/// Returns the finding about the other nodes of a location whose leader is behind NAT: each of them may lead it next.
-fn successors(member: &Member, candidate: &PeerCandidate) -> Option<Finding> {
+/// Returns the finding about the other nodes of a location whose leader is behind NAT: each of them may lead it next. The
+/// leader is among them if it sends nothing either.
+fn successors(
+    member: &Member,
+    candidate: &PeerCandidate,
+    leader: Option<&Node>,
+) -> Option<Finding> {
     if member.cluster.granularity != Granularity::Location {
         return None;
     }
@@ -127,12 +134,18 @@ fn successors(member: &Member, candidate: &PeerCandidate) -> Option<Finding> {
         1 => "sends",
         _ => "send",
     };
-    let names = || silent.iter().map(|it| it.name.as_str());
-    let message = format!(
-        "{} may lead instead of `{}`, which is behind NAT, but {send} no keepalives: annotation {key} is missing or 0",
-        listed(names().map(|it| Quoted(it).to_string())),
-        candidate.leader
-    );
+    let names = || silent.iter().copied().chain(leader).map(|it| it.name.as_str());
+    let others = listed(silent.iter().map(|it| Quoted(&it.name).to_string()));
+    let leads = Quoted(candidate.leader.as_str());
+    let why = format!("annotation {key} is missing or 0");
+    let message = match leader {
+        Some(_) => format!(
+            "{leads} is behind NAT, but neither that node nor {others}, which may lead instead, send keepalives: {why}"
+        ),
+        None => format!(
+            "{others} may lead instead of {leads}, which is behind NAT, but {send} no keepalives: {why}"
+        ),
+    };
     let cluster = &member.entry.name;
     let places = silent.iter().take(NAMED).map(|it| member.place(it).key("name"));
     let finding = Finding::on_cluster(rule, cluster, message)

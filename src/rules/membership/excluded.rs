@@ -9,7 +9,7 @@ use crate::kilo::node::annotation;
 use crate::membership::{
     Contradicted, EndpointProblem, ExcludedNode, ExcludedReason, Origin, PodOverlap, Unready,
 };
-use crate::mesh::{EndpointSource, Entry, Networks};
+use crate::mesh::{DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry, Networks};
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::rules::command::{annotate, annotate_endpoint, command_name, run};
@@ -26,6 +26,7 @@ use crate::rules::ranges::{
     WIREGUARD_IP_OUT_OF_RANGE,
 };
 use crate::rules::{Finding, Rule};
+use crate::snapshot::Node;
 
 /// Returns what a node is left out for, where that is a finding of its own.
 pub(super) fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingCause> {
@@ -78,10 +79,31 @@ pub fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
     if let ExcludedReason::NoEndpoint(_) = &node.reason {
         finding = finding.at(member.entry.default_of("endpointFrom"), "the default");
     }
+    if splits_locations(member, node) {
+        finding = finding.at(member.entry.field("topologyLabel"), "declared here");
+    }
     if let ExcludedReason::PodCidrTaken { node: winner, .. } = &node.reason {
         finding = finding.at(pod_cidrs(member, winner), "the other");
     }
     finding.with_cause(cause(member, &node.reason))
+}
+
+/// Returns whether a node has no WireGuard address because the declared label makes more locations than another one, which fits
+/// the addresses that Kilo gave.
+fn splits_locations(member: &Member, node: &ExcludedNode) -> bool {
+    let empty = |it: &Node| it.annotations.get(annotation::WIREGUARD_IP).is_some_and(str::is_empty);
+    node.reason == ExcludedReason::NoWireguardIp
+        && member.cluster.granularity == Granularity::Location
+        && member.entry.topology_label != DEFAULT_TOPOLOGY_LABEL
+        && member.node(&node.node).is_some_and(empty)
+        && label_correction(&member.cluster).is_some()
+}
+
+/// Returns the finding about nodes that lead because of a label that makes too many locations, if there is one.
+pub(in crate::rules) fn split_locations(member: &Member) -> Option<FindingCause> {
+    let mut excluded = member.membership.excluded.iter();
+    let is_split = excluded.any(|it| splits_locations(member, it));
+    is_split.then(|| FindingCause::of(&NO_WIREGUARD_IP, &member.entry.name))
 }
 
 /// Returns what to do about an excluded node.

@@ -369,7 +369,8 @@ fn all_left_out(source: &str, fleet: &Fleet, plan: &Plan) -> Option<FindingCause
     if gives(first) || members.any(gives) {
         return None;
     }
-    membership::silent(first, plan).cause
+    let silent = membership::silent(first, plan);
+    silent.cause.clone().or_else(|| Some(silent.as_cause()))
 }
 
 fn silent(source: &str, fleet: &Fleet, plan: &Plan) -> Finding {
