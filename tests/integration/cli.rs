@@ -175,9 +175,9 @@ impl Folder {
         self.write(&format!("snapshots/{cluster}.json"), snapshot.to_string());
     }
 
-    /// Turns the finding about an old tree off, so that what follows from it is listed.
-    fn allow_old_tree(&self) {
-        let rules = "rules: { outdated-tree: { level: off, reason: test } }\n";
+    /// Turns a rule off, so that what follows from its findings is listed.
+    fn turn_off(&self, rule: &str) {
+        let rules = format!("rules: {{ {rule}: {{ level: off, reason: test }} }}\n");
         let config = format!("apiVersion: kilo-clustermesh.io/v1\nkind: Config\n{rules}");
         self.write("clustermesh.yaml", config);
     }

@@ -313,7 +313,7 @@ fn expectations_about_external_peers_follow_from_the_mistake() {
 #[test]
 fn ranges_of_one_cluster_that_it_does_not_declare_are_one_entry_for_each_target() {
     let folder = rendered("multi-cloud-location");
-    folder.allow_old_tree();
+    folder.turn_off("outdated-tree");
     folder.edit("mesh.yaml", "        - 10.31.0.0/16 # VPC in us-east-1\n", "");
     let run = folder.run(&["verify", "--output", "concise"]);
     assert_eq!(run.stdout.matches("unpromised-reach").count(), 2, "{}", run.stdout);

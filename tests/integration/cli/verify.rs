@@ -52,7 +52,7 @@ fn proves_what_is_rendered() {
 #[test]
 fn shows_the_smallest_packet_that_is_stolen() {
     let folder = Folder::rendered();
-    folder.allow_old_tree();
+    folder.turn_off("outdated-tree");
     folder.edit(WEST_OF_EAST, "\"10.1.2.0/24\"", "\"10.1.2.0/24\"\n  - \"10.1.1.0/25\"");
     let (code, text) = verified(&folder, &[]);
     insta::assert_snapshot!(text, @r#"
@@ -293,7 +293,7 @@ fn tells_of_a_rendered_tree_without_endpoints() {
     folder.write(WEST_OF_EAST, format!("{}{placeholder}{}", &text[..start], &text[end..]));
     let run = folder.run(&["validate", "--output", "concise"]);
     insta::assert_snapshot!(run.stdout, @"rendered/west/prod--east.yaml:9:9: warning[peer-without-endpoint] west: `prod--east--n1` has the placeholder 192.0.2.1:9 as endpoint, but no `persistentKeepalive`: Kilo resets its tunnel with every pass");
-    folder.allow_old_tree();
+    folder.turn_off("outdated-tree");
     let run = folder.run(&["verify", "--output", "concise"]);
     let report =
         "[peer-without-endpoint] west: the Peer prod--east--n1 has the placeholder 192.0.2.1:9";
@@ -412,7 +412,7 @@ fn counts_on_nothing_where_the_own_routes_of_a_cluster_fail() {
 /// What `verify` lists of a rendered mesh in which something is changed in the files of `east`.
 fn listed(change: impl Fn(&Folder, &str)) -> Vec<String> {
     let folder = Folder::rendered();
-    folder.allow_old_tree();
+    folder.turn_off("outdated-tree");
     for target in ["north", "west"] {
         change(&folder, &format!("rendered/{target}/prod--east.yaml"));
     }
@@ -443,7 +443,7 @@ fn a_key_that_is_wrong_everywhere_is_one_finding() {
 #[test]
 fn a_cluster_without_peers_is_one_finding() {
     let folder = Folder::rendered();
-    folder.allow_old_tree();
+    folder.turn_off("outdated-tree");
     fs::remove_dir_all(folder.path("rendered/east")).unwrap();
     let run = folder.run(&["verify", "--output", "concise"]);
     assert_eq!(run.stdout.lines().count(), 1, "{}", run.stdout);
@@ -524,7 +524,7 @@ fn peers_of_a_source_that_left_the_mesh_are_one_finding_for_each_target() {
     let run = folder.run(&["verify", "--output", "concise"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert_contains(&run.stdout, "and `render` would refuse (lost-source, lost-target)");
-    folder.allow_old_tree();
+    folder.turn_off("outdated-tree");
     let run = folder.run(&["verify", "--output", "concise"]);
     let lines: Vec<&str> = run.stdout.lines().filter(|it| it.contains("[outside-peer]")).collect();
     assert_eq!(lines.len(), 2, "{lines:#?}");

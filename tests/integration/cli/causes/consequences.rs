@@ -131,7 +131,7 @@ fn a_missing_label_of_a_location_is_one_entry() {
     found.retain(|it| !before.contains(it));
     assert_eq!(
         found[0],
-        "warning missing-location findings about 1 node and 2 other findings follow from it: \
+        "warning missing-location findings about 1 node and 3 other findings follow from it: \
          warnings[missing-wireguard-ip, moved-anchor])"
     );
     let run = folder.run(&["validate"]);
@@ -182,7 +182,7 @@ fn a_renamed_external_peer_is_one_entry() {
     folder.edit("mesh.yaml", "    - name: laptop", "    - name: phone");
     assert_eq!(
         lines(&folder),
-        ["warning renamed-peer 1 other finding follows from it: error[empty-expectation])"]
+        ["error renamed-peer 1 other finding follows from it: error[empty-expectation])"]
     );
     let run = folder.run(&["validate"]);
     assert_contains(
@@ -225,4 +225,119 @@ fn a_completely_renamed_cluster_is_one_entry() {
     );
     assert_eq!(folder.run(&["render", "--allow-empty", "west"]).code, 0);
     assert_eq!(lines(&folder), [""; 0]);
+}
+
+/// The nodes of each cluster are in the ranges of the other.
+#[test]
+fn exchanged_names_are_one_entry() {
+    for example in ["quickstart", "external-peers"] {
+        let folder = rendered(example);
+        let before = lines(&folder);
+        let mesh = folder.read("mesh.yaml").replace("- name: east", "- name: TMP");
+        let mesh =
+            mesh.replace("- name: west", "- name: east").replace("- name: TMP", "- name: west");
+        folder.write("mesh.yaml", mesh);
+        let run = folder.run(&["validate"]);
+        assert_contains(
+            &run.stdout,
+            "error[contradicted-declaration]: the nodes of `west` are in the ranges of `east`, and the nodes of `east` in \
+             the ranges of `west` (",
+        );
+        assert_contains(&run.stdout, "help: exchange the two names");
+        let mut found = lines(&folder);
+        found.retain(|it| !before.contains(it) && !it.contains(" empty-expectation"));
+        assert_eq!(found.len(), 1, "{found:#?}");
+    }
+}
+
+/// A copy of an entry that only has another name.
+#[test]
+fn a_copied_entry_is_one_entry() {
+    let folder = Folder::rendered();
+    let copy = "    - name: south
+      podCIDRs: [10.2.0.0/16]
+      wireguardCIDR: 10.102.0.0/24
+";
+    folder.edit("mesh.yaml", NORTH, &format!("{NORTH}{copy}"));
+    let run = folder.run(&["validate"]);
+    assert_contains(
+        &run.stdout,
+        "error[overlapping-ranges]: `south` declares the same ranges as `north`: 10.2.0.0/16, 10.102.0.0/24",
+    );
+    assert_eq!(run.stdout.matches("overlapping-ranges").count(), 1, "{}", run.stdout);
+    // With one range of its own, the other one may be meant.
+    folder.edit("mesh.yaml", copy, &copy.replace("10.2.0.0", "10.9.0.0"));
+    assert_contains(&folder.run(&["validate"]).stdout, "10.102.0.0/24 of `south` overlaps");
+}
+
+/// Neither the leader nor the nodes that may lead next keep the NAT open.
+#[test]
+fn missing_keepalives_are_one_entry() {
+    for (key, value) in [
+        ("persistent-keepalive\": \"25", "persistent-keepalive\": \"0"),
+        ("\"kilo.squat.ai/persistent-keepalive\": \"25\",", ""),
+    ] {
+        let folder = rendered("multi-cloud-location");
+        let before = lines(&folder);
+        let text = folder.read("snapshots/onprem.json").replace(key, value);
+        folder.write("snapshots/onprem.json", text);
+        let mut found = lines(&folder);
+        found.retain(|it| !before.contains(it));
+        assert_eq!(
+            found,
+            ["warning roaming-node findings about 1 node and 1 other finding follow from it)"]
+        );
+        assert_contains(
+            &folder.run(&["validate"]).stdout,
+            "annotate node rack1-node2 rack2-node1 rack1-node1 --overwrite kilo.squat.ai/persistent-keepalive=25`",
+        );
+    }
+}
+
+/// By a label with too many values, nodes lead that have no address, and ranges move to them.
+#[test]
+fn a_label_with_too_many_locations_is_one_entry() {
+    let folder = rendered("multi-cloud-location");
+    let before = lines(&folder);
+    let label = "      topologyLabel: topology.kubernetes.io/zone\n";
+    let line = "      granularity: Location\n";
+    folder.edit("mesh.yaml", line, &format!("{line}{label}"));
+    let mut found = lines(&folder);
+    found.retain(|it| !before.contains(it));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_contains(&found[0], "warning missing-wireguard-ip 2 other findings follow from it");
+    assert_contains(
+        &folder.run(&["validate"]).stdout,
+        "topologyLabel: topology.kubernetes.io/zone",
+    );
+}
+
+/// An expectation about a cluster that is gone, or of which nothing is left, does not come first.
+#[test]
+fn expectations_follow_from_their_cluster() {
+    let folder = rendered("hub-and-spokes");
+    let mesh = folder.read("mesh.yaml");
+    let [start, end] = ["tenant-curie", "tenant-dijkstra"]
+        .map(|it| mesh.find(&format!("    - name: {it}")).unwrap());
+    let without = format!("{}{}", &mesh[..start], &mesh[end..]).replace("tenant-curie, ", "");
+    folder.write("mesh.yaml", without);
+    let errors = |folder: &Folder| -> Vec<String> {
+        lines(folder).into_iter().filter(|it| it.starts_with("error")).collect()
+    };
+    let found = errors(&folder);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_contains(&found[0], "error lost-target ");
+    folder.write("mesh.yaml", mesh);
+    let labels = folder.read("snapshots/management.json");
+    let labels = labels.replace("kilo.example.com/gateway", "kilo.example.com/other");
+    folder.write("snapshots/management.json", labels);
+    let found = errors(&folder);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_contains(&found[0], "error contradicted-declaration ");
+    // An empty snapshot is the cause of what clusters lose.
+    let folder = rendered("quickstart");
+    folder.keep("east", &[]);
+    let found = errors(&folder);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_contains(&found[0], "error silent-cluster ");
 }

@@ -88,7 +88,7 @@ fn more_than_one_may_be_asked_about() {
 #[test]
 fn fails_where_it_could_pass_for_somebody_else() {
     let folder = line();
-    folder.allow_old_tree();
+    folder.turn_off("outdated-tree");
     folder.edit(
         WEST_OF_EAST,
         "\"10.1.2.0/24\"",

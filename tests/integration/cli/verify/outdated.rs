@@ -111,7 +111,10 @@ fn what_a_render_corrects_follows_from_the_tree() {
     };
     let found = lines(&folder);
     assert_eq!(found.len(), 2, "{found:#?}");
-    assert_contains(&found[0], "follow from it: errors[failed-expectation, no-route])");
+    assert_contains(
+        &found[0],
+        "follow from it: errors[failed-expectation, no-route, not-accepted])",
+    );
     assert_contains(&found[1], "error[failed-expectation] expectation `wrong`");
     folder.edit("expectations.yaml", wrong, "");
     assert_eq!(folder.run(&["render"]).code, 0);

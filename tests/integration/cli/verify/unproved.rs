@@ -208,3 +208,31 @@ fn a_wrong_topology_label_is_an_error() {
     let finding = "error[unproved-nodes] west: 4 of 4 nodes are not part of this proof: ";
     assert_contains(&text, finding);
 }
+
+/// Nodes whose agents are gone are why nothing is proved, and no claim of them.
+#[test]
+fn agents_that_are_gone_are_one_entry() {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", NORTH, "");
+    fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let nodes = |stale: &[u8]| -> Vec<Value> {
+        let node = |number| {
+            let mut node = node(3, number);
+            if stale.contains(&number) {
+                node["stale"] = json!(true);
+            }
+            node
+        };
+        [1, 2].map(node).to_vec()
+    };
+    folder.keep("west", &nodes(&[1, 2]));
+    folder.turn_off("outdated-tree");
+    let run = folder.run(&["verify", "--output", "concise"]);
+    assert_eq!(run.stdout.lines().count(), 1, "{}", run.stdout);
+    assert_contains(&run.stdout, "error[unproved-nodes] west: 2 of 2 nodes ");
+    assert_contains(&run.stdout, "(2 other findings follow from it)");
+    folder.keep("west", &nodes(&[1]));
+    let run = folder.run(&["verify"]);
+    assert!(!run.stdout.contains("which node's claim"), "{}", run.stdout);
+}
