@@ -44,7 +44,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
             let mut findings = declared::findings(member.entry);
             findings.extend(flat::findings(member));
             findings.extend(source::finding(member));
-            findings.extend(reported::findings(member));
+            findings.extend(reported::findings(fleet, member));
             findings
         })
         .collect();

@@ -3,22 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::consequences::{Common, ConsequenceRow};
-use super::endpoints::LOOPING_ENDPOINT;
-use super::identity::{DUPLICATE_KEY, INVALID_NODE_NAME, KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
-use super::kilo::{UNCERTAIN_LEADER, unlocated_leader};
-use super::nodes::{CONTRADICTED, CUT_OFF, SILENT_CLUSTER, contradicted_label};
+use super::kilo::unlocated_leader;
+use super::nodes::{CUT_OFF, contradicted_label};
 use super::plan::within;
-use super::ranges::UNACCEPTED_RANGE;
-use super::snapshots::{STALE_NODE, UNNAMED_CLUSTER};
 use super::{Finding, bare, membership};
 use crate::agent::applied::AppliedFile;
 use crate::changes::{Changes, OpenedPaths, WatchedPaths};
 use crate::config::Config;
-use crate::diagnostic::mistake::{
-    MISSING_SNAPSHOT, ONE_SIDED_LINK, UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
-};
-use crate::diagnostic::{FindingCause, Quoted, Severity};
+use crate::diagnostic::{FindingCause, Quoted};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
 use crate::kilo::peer::EXTERNAL_LABEL;
@@ -26,14 +18,15 @@ use crate::manifest::{MESH_LABEL, OldPeer, Reading, SOURCE_LABEL};
 use crate::mesh::Mesh;
 use crate::name::{ClusterName, peer_name};
 use crate::plan::Plan;
-use crate::proof::rule::EMPTY_EXPECTATION;
 use crate::text::{count, listed};
 use crate::tree_diff::{self, Case, ChangedFile, Moved, Rekeyed, Renamed, TreeDiff};
 
+mod causes;
 mod losses;
 mod moved;
 mod shrunk;
 
+pub(super) use causes::CONSEQUENCES;
 pub use losses::{Allowing, PlannedFleet, add_losses, rule_of};
 use moved::{MoveReason, anchor_item, moved, pin};
 
@@ -49,39 +42,6 @@ rules! {
     CHANGED_KEY = "changed-key" Notice;
     OPENED_PATH = "opened-path" Error;
 }
-
-/// The causes of findings about changes, of links and of names. They stand here because losses need them before all
-/// findings are folded.
-pub(super) static CONSEQUENCES: [ConsequenceRow; 28] = [
-    (&SHRUNK_SOURCE, &CONTRADICTED, Common::Cluster),
-    (&SHRUNK_SOURCE, &KEY_OF_TARGET_NODE, Common::Cluster),
-    (&SHRUNK_SOURCE, &LOOPING_ENDPOINT, Common::Cluster),
-    (&SHRUNK_SOURCE, &UNACCEPTED_RANGE, Common::Cluster),
-    (&MOVED_ANCHOR, &CONTRADICTED, Common::Cluster),
-    (&MOVED_ANCHOR, &UNCERTAIN_LEADER, Common::Cluster),
-    (&MOVED_ANCHOR, &STALE_NODE, Common::Cluster),
-    (&MOVED_ANCHOR, &INVALID_NODE_NAME, Common::Cluster),
-    (&RENAMED_PEER, &RENAMED_MESH, Common::Run),
-    (&RENAMED_PEER, &DUPLICATE_KEY, Common::Cluster),
-    (&RENAMED_PEER, &KEY_OF_TARGET_NODE, Common::Cluster),
-    (&RENAMED_PEER, &KEY_OF_TARGET_NODE, Common::Name),
-    (&RENAMED_PEER, &KEY_IN_TWO_CLUSTERS, Common::Name),
-    (&EMPTY_EXPECTATION, &RENAMED_PEER, Common::Name),
-    (&EMPTY_EXPECTATION, &LOST_TARGET, Common::Name),
-    (&EMPTY_EXPECTATION, &LOST_SOURCE, Common::Name),
-    (&CHANGED_KEY, &DUPLICATE_KEY, Common::Cluster),
-    (&CHANGED_KEY, &KEY_OF_TARGET_NODE, Common::Cluster),
-    (&CHANGED_KEY, &KEY_OF_TARGET_NODE, Common::Name),
-    (&CHANGED_KEY, &KEY_IN_TWO_CLUSTERS, Common::Name),
-    (&UNUSED_SNAPSHOT, &LOST_TARGET, Common::Name),
-    (&UNNAMED_CLUSTER, &LOST_TARGET, Common::Name),
-    (&LOST_SOURCE, &SILENT_CLUSTER, Common::Cluster),
-    (&ONE_SIDED_LINK, &UNKNOWN_CLUSTER, Common::File),
-    (&UNKNOWN_CLUSTER, &MISSING_SNAPSHOT, Common::Name),
-    (&UNKNOWN_CLUSTER, &LOST_SOURCE, Common::Name),
-    (&UNNAMED_CLUSTER, &MISSING_SNAPSHOT, Common::Name),
-    (&UNNAMED_CLUSTER, &UNKNOWN_CLUSTER, Common::Name),
-];
 
 /// Returns findings for the watched paths that a change opens, or may open. Each is at the line that opens them, and at
 /// the entry of the receiver.

@@ -1,17 +1,17 @@
 //! Declared ranges that do not match what the nodes report, although no node is left out for that.
 
 use crate::diagnostic::Severity;
-use crate::fleet::Member;
+use crate::fleet::{Fleet, Member};
 use crate::mesh::{Networks, WireguardAddresses};
 use crate::rules::Finding;
 use crate::rules::nodes::CONTRADICTED;
 
-pub(super) fn findings(member: &Member) -> Vec<Finding> {
-    subnet(member).into_iter().chain(services(member)).collect()
+pub(super) fn findings(fleet: &Fleet, member: &Member) -> Vec<Finding> {
+    subnet(fleet, member).into_iter().chain(services(member)).collect()
 }
 
 /// Returns the finding about a declared part of Kilo's subnet, in which the next nodes may have no address.
-fn subnet(member: &Member) -> Option<Finding> {
+fn subnet(fleet: &Fleet, member: &Member) -> Option<Finding> {
     let entry = member.entry;
     let subnet = member.cluster.topology.subnet?;
     let ranges = entry.networks.all().into_iter();
@@ -20,8 +20,11 @@ fn subnet(member: &Member) -> Option<Finding> {
         nodes.any(|node| it.cidr.holds(node.address))
     })?;
     let all = member.mesh.entries.iter().flat_map(|it| it.networks.all());
-    let is_taken = all.filter(|it| it.place != part.place).any(|it| it.cidr.overlaps(subnet));
-    if is_taken || entry.advertise.wireguard == WireguardAddresses::None {
+    let declared = all.filter(|it| it.place != part.place).map(|it| it.cidr);
+    let others = fleet.members().iter().filter(|it| it.entry.name != entry.name);
+    let mut others = declared.chain(others.filter_map(|it| it.cluster.topology.subnet));
+    let is_kept = entry.advertise.wireguard == WireguardAddresses::None;
+    if is_kept || others.any(|it| it.overlaps(subnet)) {
         return None;
     }
     let message = format!(

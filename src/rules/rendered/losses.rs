@@ -132,12 +132,7 @@ pub fn add_losses(
                         "restore the old name, or give the files of all meshes; if the mesh should be renamed, {instruction}"
                     )
                 }
-                (Loss::Target { target, heir: Some(heir), .. }, _) => {
-                    let target = bare(target);
-                    format!(
-                        "let the Flux Kustomization or Argo CD Application of {target} apply the folder `{heir}`, write the new name in expectations, and {instruction}"
-                    )
-                }
+                (Loss::Target { .. }, Some(deliver)) => format!("{deliver}, and {instruction}"),
                 (Loss::Source { .. } | Loss::Unrecorded { .. }, Some(repair)) => {
                     format!("to keep them, {repair}; {intention}, {instruction}")
                 }
@@ -249,14 +244,7 @@ fn lost(
             alike(finding.with_cause(cause), "clusters")
         }
         Loss::Target { target, peers, place, heir } => {
-            let peers = count(*peers, "Peer");
-            let now = match heir {
-                Some(heir) => format!("is now called {}", Quoted(heir)),
-                None => "is no longer in any mesh".to_owned(),
-            };
-            let message = format!("{now}, but its folder has {peers}");
-            let finding = Finding::on_named(&LOST_TARGET, target, message);
-            alike(finding, "clusters").at(place.clone(), "")
+            lost_target(target, *peers, heir.as_deref()).at(place.clone(), "")
         }
         Loss::Source { target, source, peers, place } => {
             let peers = match peers {
@@ -297,6 +285,25 @@ fn lost(
             lost_source(finding.at(place, ""), [target, source], planned, unaccepted)
         }
     }
+}
+
+/// Reports a folder of a cluster that no mesh has, given its new name if it has one.
+fn lost_target(target: &str, peers: usize, heir: Option<&str>) -> Finding {
+    let now = match heir {
+        Some(heir) => format!("is now called {}", Quoted(heir)),
+        None => "is no longer in any mesh".to_owned(),
+    };
+    let message = format!("{now}, but its folder has {}", count(peers, "Peer"));
+    let mut finding = Finding::on_named(&LOST_TARGET, target, message);
+    finding.help = heir.map(|heir| {
+        format!(
+            "let the Flux Kustomization or Argo CD Application of {} apply the folder {}, write the new name in \
+             expectations",
+            bare(target),
+            Quoted(heir)
+        )
+    });
+    alike(finding, "clusters")
 }
 
 /// Adds why a target would get no Peers of a source, and what makes it accept them, to the finding about that.

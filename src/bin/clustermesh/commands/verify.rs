@@ -295,6 +295,30 @@ fn of_plan(
     Ok(findings)
 }
 
+/// Returns all findings of a proof with their levels, given those about the Peers, and those that there also are with the Peers
+/// that `render` would write.
+fn levelled(
+    read: &ProofInputs,
+    wanted: &WantedPeers,
+    missing: &[MissingSnapshot],
+    mut of_peers: Vec<Finding>,
+    lasting: impl FnOnce() -> Option<Vec<Finding>>,
+) -> LevelledFindings {
+    let mut outdated = wanted.outdated.clone();
+    if let Some(outdated) = outdated.as_mut().filter(|_| !of_peers.is_empty())
+        && let Some(lasting) = lasting()
+    {
+        outdated.explain(&mut of_peers, &lasting);
+    }
+    let mut found = read.findings(missing);
+    found.extend(wanted.of_nodes(&read.inputs));
+    found.extend(of_peers);
+    // An old tree explains everything else, so it comes first, however severe the rest is.
+    let outdated = outdated.into_iter().map(|it| it.finding).collect();
+    let parts = [outdated, found].map(|it| read.inputs.settings.in_force(it));
+    LevelledFindings::from_iter(parts)
+}
+
 /// Proves what was read, and hands the result on, with what the proof looked at.
 pub(crate) fn prove<T>(
     args: &VerifyArgs,
@@ -325,21 +349,9 @@ pub(crate) fn prove<T>(
     let of_hostiles = hostiles.iter().flat_map(|it| messages::hostile::findings(fabric, it));
     let of_hostiles = of_hostiles.collect();
     let of_peers = [&read.applied.findings, &proof.findings, &of_services, &of_hostiles];
-    let mut of_peers = of_peers.map(Vec::as_slice).concat();
-    let mut outdated = wanted.outdated.clone();
-    if let Some(outdated) = outdated.as_mut().filter(|_| !of_peers.is_empty()) {
-        let hostiles = &args.assume_hostile;
-        if let Ok(lasting) = of_plan(inputs, &read.expectations, gaps, &mirrors, hostiles) {
-            outdated.explain(&mut of_peers, &lasting);
-        }
-    }
-    let mut found = read.findings(missing);
-    found.extend(wanted.of_nodes(inputs));
-    found.extend(of_peers);
-    // An old tree explains everything else, so it comes first, however severe the rest is.
-    let outdated = outdated.into_iter().map(|it| it.finding).collect();
-    let findings = [outdated, found].map(|it| inputs.settings.in_force(it));
-    let findings = LevelledFindings::from_iter(findings);
+    let of_peers = of_peers.map(Vec::as_slice).concat();
+    let lasting = || of_plan(inputs, &read.expectations, gaps, &mirrors, &args.assume_hostile).ok();
+    let findings = levelled(read, wanted, missing, of_peers, lasting);
     let folder = input_file::name(&inputs.settings.rendered.value);
     let verified = Verified {
         basis: basis(inputs, &args.dumps),
