@@ -113,7 +113,7 @@ fn all_snapshots_that_git_has() {
     assert_contains(&found[0][2], restore);
 }
 
-/// A tree or an output that is gone is not up to date, unless nobody has rendered yet.
+/// A tree or an output that is gone is not up to date, unless no commit has the tree.
 #[test]
 fn a_tree_or_an_output_that_is_gone() {
     const NOTE: &str = "note: the rendered tree is not up to date: run `clustermesh render`";

@@ -134,7 +134,10 @@ fn what_a_render_corrects_follows_from_the_tree() {
         let found = lines(&folder);
         assert_eq!(found.len(), 1, "{found:#?}");
         assert_contains(&found[0], "error[unreadable-manifest] west: ");
-        assert_contains(&found[0], "outdated-tree");
+        let findings = folder.run(&["verify", "--output", "json"]).json()["findings"].clone();
+        let findings = findings.as_array().unwrap().iter();
+        let outdated = findings.clone().find(|it| it["rule"] == "outdated-tree").unwrap();
+        assert_eq!(outdated["cause"]["rule"], "unreadable-manifest");
         assert_contains(&folder.run(&["verify"]).stdout, help);
     }
 }
