@@ -255,7 +255,7 @@ fn wrong_example(rule: &Rule) -> Option<String> {
             line.split_whitespace().map(|word| word.trim_matches('\'')).collect();
         let run = stage.run(&words);
         said = run.stderr + &run.stdout;
-        // A finding may stand below another one.
+        // A finding may be listed below another one.
         if words == ["verify"] {
             said += &stage.run(&["verify", "--output", "json"]).stdout;
         }
