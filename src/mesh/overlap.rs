@@ -53,7 +53,7 @@ pub(super) fn within(drafts: &[Draft]) -> Vec<Finding> {
         .into_iter()
         .filter_map(|(first, second)| Some([claims.get(first)?, claims.get(second)?]))
         .collect();
-    let (copies, pairs) = copies(pairs);
+    let (copies, pairs) = copies(&pairs);
     // A range that contains several others was probably declared too wide, which is one mistake.
     let mut inner_of: BTreeMap<&Place, Vec<&OverlapClaim>> = BTreeMap::new();
     for [outer, inner] in pairs.iter().filter_map(contained) {
@@ -78,7 +78,7 @@ pub(super) fn within(drafts: &[Draft]) -> Vec<Finding> {
 
 /// Returns a finding for each entry that has the ranges of another one, and the pairs of other ranges.
 fn copies<'c>(
-    pairs: Vec<[&'c OverlapClaim<'c>; 2]>,
+    pairs: &[[&'c OverlapClaim<'c>; 2]],
 ) -> (Vec<Finding>, Vec<[&'c OverlapClaim<'c>; 2]>) {
     let mut equal: BTreeMap<[&Place; 2], Vec<[&OverlapClaim; 2]>> = BTreeMap::new();
     for pair in pairs.iter().filter(|[earlier, later]| earlier.range.cidr == later.range.cidr) {

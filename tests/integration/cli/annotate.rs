@@ -115,7 +115,7 @@ fn keepalives_end_the_pause_after_a_change() {
     };
     let fields = "      persistentKeepalive: 25\n";
     insta::assert_snapshot!(resolves("roaming-node", &changed(fields, nat), &["--keepalive", "10"]), @"
-    # pause-after-change, roaming-node
+    # roaming-node
     kubectl --context east annotate node n1 n2 --overwrite kilo.squat.ai/persistent-keepalive=10
     ");
     // Only leaders need it now, but each node may lead.
