@@ -118,7 +118,7 @@ fn sweep_all(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns nothing for files of others, and for what another run has removed.
+/// Returns nothing for files of others, what another run has removed, and a folder that is none.
 fn unless_refused<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(it) => Ok(Some(it)),
@@ -128,7 +128,9 @@ fn unless_refused<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 fn is_refusal(kind: io::ErrorKind) -> bool {
-    matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+
+    matches!(kind, NotADirectory | NotFound | PermissionDenied)
 }
 
 /// Returns whether `tempfile` made a name for us. Other names with our prefix are those of users,

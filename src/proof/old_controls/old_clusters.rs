@@ -251,13 +251,13 @@ pub(super) struct OldNodes<'c> {
     by_key: BTreeMap<[u8; 32], Vec<&'c Node>>,
     by_name: BTreeMap<(&'c ClusterName, &'c str), &'c Node>,
     /// With their internal addresses.
-    by_pods: Prefixes<(&'c Node, Option<IpAddr>)>,
+    pods: Prefixes<(&'c Node, Option<IpAddr>)>,
 }
 
 impl<'c> OldNodes<'c> {
     pub(super) fn new(old: &'c Fabric) -> Self {
         let (mut by_key, mut by_name) = (BTreeMap::<_, Vec<&Node>>::new(), BTreeMap::new());
-        let mut by_pods = Vec::new();
+        let mut with_pods = Vec::new();
         for site in &old.sites {
             for (id, it) in site.model.topology.nodes.numbered() {
                 let node = site.snapshot_of(id);
@@ -266,10 +266,10 @@ impl<'c> OldNodes<'c> {
                 }
                 by_name.insert((site.cluster, &*node.name), node);
                 let pods = it.kilo.pods().filter(|it| declares(site.entry, *it));
-                by_pods.extend(pods.map(|it| (it, (node, site.address(id)))));
+                with_pods.extend(pods.map(|it| (it, (node, site.address(id)))));
             }
         }
-        Self { by_key, by_name, by_pods: by_pods.into_iter().collect() }
+        Self { by_key, by_name, pods: with_pods.into_iter().collect() }
     }
 
     /// Returns the old nodes that a node may be which have other labels: those with its key, those with its name in the old
@@ -292,7 +292,7 @@ impl<'c> OldNodes<'c> {
 
     /// Returns the old nodes with pods in a span, and their internal addresses.
     fn with_pods(&self, span: Span) -> impl Iterator<Item = (&'c Node, Option<IpAddr>)> {
-        self.by_pods.meeting(span).flat_map(|it| self.by_pods.at(it).1).copied()
+        self.pods.meeting(span).flat_map(|it| self.pods.at(it).1).copied()
     }
 }
 

@@ -23,7 +23,8 @@ impl Folder {
     #[track_caller]
     fn page(&self, arguments: &[&str]) -> String {
         let run = self.run(&[&["report"], arguments].concat());
-        let code = i32::from(run.stdout.contains("<section id=\"verdict\" class=\"verdict bad\""));
+        let shows_errors = ["<h3 class=\"error\">", "class=\"verdict bad\""];
+        let code = i32::from(shows_errors.iter().any(|it| run.stdout.contains(it)));
         assert_eq!((run.code, run.stderr.as_str()), (code, ""));
         run.stdout
     }
