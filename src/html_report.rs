@@ -54,7 +54,7 @@ const PARTS: [(&str, &str); 11] = [
 ];
 
 /// A page.
-pub struct ReportPage {
+pub struct HtmlPage {
     /// Its text.
     pub html: String,
     /// Whether it shows an error, so that something is to be done.
@@ -65,7 +65,7 @@ pub struct ReportPage {
 ///
 /// # Errors
 /// A template that does not fit, which the tests rule out.
-pub fn page(results: &MeshResults) -> Result<ReportPage, Error> {
+pub fn page(results: &MeshResults) -> Result<HtmlPage, Error> {
     let mut ids = PageIds::new(results);
     let pairs = pair::all(results, &mut ids);
     let findings = finding_list::FindingList::new(results);
@@ -101,7 +101,7 @@ pub fn page(results: &MeshResults) -> Result<ReportPage, Error> {
         change => Serde(change::ChangeView::new(results)),
     };
     let html = environment()?.get_template(PAGE)?.render(values)?;
-    Ok(ReportPage { html, has_errors: verdict.is_bad() || 0 < findings.count(Severity::Error) })
+    Ok(HtmlPage { html, has_errors: verdict.is_bad() || 0 < findings.count(Severity::Error) })
 }
 
 /// The name of the page among the templates.

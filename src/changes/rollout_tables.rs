@@ -332,7 +332,7 @@ impl Trial {
     }
 }
 
-/// Puts trials together that have no object in common, and returns those that fit into none of so many rounds.
+/// Puts trials together that have no object in common, and returns those for which the most rounds have no place.
 fn rounds(trials: Vec<Trial>) -> (Vec<Vec<Trial>>, Vec<Trial>) {
     let mut rounds: Vec<(BTreeSet<usize>, Vec<Trial>)> = Vec::new();
     let mut rest = Vec::new();

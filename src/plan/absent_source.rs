@@ -40,8 +40,8 @@ pub struct AbsentSource {
     /// an external peer: a person left out its endpoint, so the nodes of the target are the only cause.
     pub has_no_endpoint: bool,
     /// The endpoints of its nodes in ranges of external peers, which no node gives or claims, and the addresses and names that
-    /// nodes still have and at which the mesh lets no cluster dial them. Without `persistentKeepalive`, that is the placeholder,
-    /// too.
+    /// nodes still have and at which the mesh lets no cluster dial them, or no longer does. Without `persistentKeepalive`,
+    /// that is the placeholder, too.
     pub unmoved: Vec<Host>,
     /// The host at which the mesh lets clusters dial it, if it is an external peer.
     pub external: Option<Host>,
@@ -101,7 +101,11 @@ impl AbsentSource {
                 && !member.entry.name.is_external()
                 && source.own.roams()
                 && membership.candidates.iter().all(|it| it.endpoint.is_none()),
-            unmoved: looping.map(Host::Ip).chain(undialled(member)).collect(),
+            unmoved: looping
+                .map(Host::Ip)
+                .chain(undialled(member))
+                .chain(replaced(member, reasons))
+                .collect(),
             external: member.entry.name.is_external().then(|| {
                 let mut endpoints =
                     membership.candidates.iter().filter_map(|it| it.endpoint.as_ref());
@@ -178,6 +182,18 @@ fn undialled(member: &Member) -> impl Iterator<Item = Host> {
         node.into_iter().flat_map(ClusterNode::given_hosts).filter(is_undialled).collect::<Vec<_>>()
     });
     given.chain(roams.then_some(Endpoint::PLACEHOLDER.host))
+}
+
+/// Returns the hosts that nodes still have, if the mesh takes other endpoints of several nodes, and these are in ranges that
+/// lead there. One node could claim both.
+fn replaced(member: &Member, reasons: &[Arc<TargetReason>]) -> impl Iterator<Item = Host> {
+    let looping = reasons.iter().filter(|it| matches!(***it, TargetReason::LoopingPeer(_)));
+    let are_several = 1 < looping.count();
+    let candidates = &member.membership.candidates;
+    let taken = candidates.iter().filter_map(|it| it.endpoint.as_ref());
+    let taken: BTreeSet<&Host> = taken.map(|it| &it.host).collect();
+    let nodes = member.cluster.nodes.iter().filter(move |_| are_several);
+    nodes.flat_map(ClusterNode::given_hosts).filter(move |it| !taken.contains(it))
 }
 
 /// Returns the ranges and addresses for which nodes are left out, because the mesh does not declare them for any purpose.

@@ -118,7 +118,7 @@ fn sweep_all(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns nothing for files of others, what another run has removed, and a folder that is none.
+/// Returns nothing for files of others, for what another run has removed, and if a file is where the folder should be.
 fn unless_refused<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(it) => Ok(Some(it)),

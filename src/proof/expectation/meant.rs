@@ -147,7 +147,7 @@ impl<'m> Meant<'m> {
         self.meeting(block.span).map(|span| AddressBlock { span, ..*block }).collect()
     }
 
-    /// Returns whether a block had a class that is not meant. Addresses of nodes lie in other ranges, too.
+    /// Returns whether a block had a class that is not meant. Addresses of nodes are in ranges of other classes, too.
     pub(in crate::proof) fn is_of_other_class(&self, old: OldBlock) -> bool {
         let mut classes = old.classes.into_iter().flatten();
         let wanted = self.selection.class;

@@ -136,12 +136,12 @@ fn outdated(file: &GuardFile, inputs: &CheckInputs, purpose: Purpose) -> Option<
     Some(finding)
 }
 
-/// Reports a source whose Peers a guard will refuse as soon as `render` writes them.
+/// Reports a source or a range of one whose Peers a guard will refuse as soon as `render` writes them.
 fn unready(guard: &Guard, wanted: &Guard) -> Option<String> {
     let mut lacking = wanted.beyond(guard).into_iter();
-    let source = lacking.find(|it| matches!(it, Excess::Source(_)))?;
+    let new = lacking.find(|it| matches!(it, Excess::Source(_) | Excess::Range(..)))?;
     let name = &guard.cluster;
-    Some(format!("the guard of {name} does not accept {source}, which `render` does not write yet"))
+    Some(format!("the guard of {name} does not accept {new}, which `render` does not write yet"))
 }
 
 /// Describes the Peers of the plan that a guard refuses.

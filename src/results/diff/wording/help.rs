@@ -1,6 +1,6 @@
 //! Remedies for what a change costs, with their commands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::changes::{ForgottenAddresses, TargetChange};
 use crate::name::ClusterName;
@@ -60,11 +60,16 @@ fn behind_nat(forgotten: &ForgottenAddresses, compared: &Compared) -> Vec<String
              `clustermesh snapshot {cluster}`"
         ));
     }
-    if !clusters.is_empty() {
-        helps.push(format!(
-            "apply the change in one cluster after another, and change {} last",
-            first(LISTED, clusters.keys())
-        ));
+    if clusters.is_empty() {
+        return helps;
     }
+    let changed = compared.changes.targets.iter().map(|it| &it.cluster);
+    let changed: BTreeSet<&ClusterName> = changed.collect();
+    let last: Vec<&&ClusterName> = clusters.keys().filter(|it| changed.contains(*it)).collect();
+    let last = match &*last {
+        [] => String::new(),
+        last => format!(", and change {} last", first(LISTED, last)),
+    };
+    helps.push(format!("apply the change in one cluster after another{last}"));
     helps
 }

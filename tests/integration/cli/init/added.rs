@@ -58,10 +58,11 @@ fn a_fourth_cluster_is_added() {
     Next steps:
     1. Check every line of south in mesh.yaml, and add the Service range if other clusters should
        reach the Services.
-    2. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`. Commit
-       everything except dumps of nodes, and push. No cluster gets Peers of south yet.
-    3. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render` and
-       `clustermesh verify` again. With this commit, all clusters get the Peers.
+    2. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`. Print the
+       guards that `validate` names again, and apply them. Commit everything except dumps of nodes, and
+       push. No cluster gets Peers of south yet.
+    3. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh validate`,
+       `clustermesh render` and `clustermesh verify` again. With this commit, all clusters get the Peers.
     ");
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(added(&before, &folder.read("mesh.yaml")), @"
@@ -411,12 +412,13 @@ fn the_steps_of_all_flags_are_printed() {
        /.github/ @OWNERS
        /CODEOWNERS @OWNERS
     6. Enable the hooks: `pre-commit install`.
-    7. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`. Commit
-       everything except dumps of nodes, and push. No cluster gets Peers of south yet.
+    7. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`. Print the
+       guards that `validate` names again, and apply them. Commit everything except dumps of nodes, and
+       push. No cluster gets Peers of south yet.
     8. In each cluster, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
        and apply flux/gitrepository.yaml and flux/CLUSTER.yaml.
-    9. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render` and
-       `clustermesh verify` again. With this commit, all clusters get the Peers.
+    9. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh validate`,
+       `clustermesh render` and `clustermesh verify` again. With this commit, all clusters get the Peers.
     ");
     let mut idle = dump(4);
     for node in idle["items"].as_array_mut().unwrap() {

@@ -107,6 +107,8 @@ fn a_person_takes_away_how_a_cluster_is_reached() {
     for (name, line, edited) in [
         ("multi-cloud-location", "persistentKeepalive: 25", "persistentKeepalive: 0"),
         ("multi-cloud-location", "      persistentKeepalive: 25\n", ""),
+        // Its nodes still have the external addresses, and the internal ones are in its own ranges.
+        ("multi-cloud-location", "        - ExternalIP\n", "        - InternalIP\n"),
         ("external-peers", "endpoint: 198.18.77.1:51820", "endpoint: 10.42.0.9:51820"),
     ] {
         let folder = Folder::empty();

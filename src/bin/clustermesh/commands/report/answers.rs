@@ -7,7 +7,7 @@ use std::mem::ManuallyDrop;
 use clustermesh::capacity::Cost;
 use clustermesh::diagnostic::escaped;
 use clustermesh::graph::{GraphInputs, GraphLevel, MeshGraph};
-use clustermesh::html_report::{MeshResults, NoResult, ReportPage, page};
+use clustermesh::html_report::{HtmlPage, MeshResults, NoResult, page};
 use clustermesh::outage::OutageProof;
 use clustermesh::proof::reach::Reach;
 use clustermesh::report::origin::ResultOrigin;
@@ -47,7 +47,7 @@ pub(super) fn gather(
     files: &FileOptions,
     against: Option<&OsStr>,
     printer: &Printer,
-) -> CommandResult<ReportPage> {
+) -> CommandResult<HtmlPage> {
     let progress = printer.progress("Validating the mesh");
     let mut origin = ResultOrigin::default();
     let (CheckedMesh { findings, capacity, rendered }, read) = match inputs::gather(files) {

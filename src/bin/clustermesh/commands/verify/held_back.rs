@@ -68,7 +68,7 @@ pub(super) fn list(
     for (cluster, errors) in &refresh.held {
         let problems = text::count(errors.len(), "error");
         printer.note(&format!("the new snapshot of {cluster} would cause {problems}:"));
-        // With the old snapshot, they are no errors of the mesh.
+        // The mesh keeps the old snapshot, and with it none of these errors.
         let findings: LevelledFindings = errors.values().cloned().collect();
         let findings = findings.map(|it| Finding { severity: Severity::Warning, ..it });
         printer.findings(&refresh.inputs.files, &findings);
