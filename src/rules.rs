@@ -54,7 +54,7 @@ pub use levelled::LevelledFindings;
 pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of, page_of_term};
 pub use membership::{
-    excluded as node_left_out, granularity_advice, part as place_of_exclusion,
+    excluded_by_line as node_left_out, granularity_advice, part as place_of_exclusion,
     rule_of as rule_of_exclusion, withheld as withheld_range, words as excluded,
 };
 pub use of_nodes::of_nodes;

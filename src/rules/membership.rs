@@ -27,9 +27,11 @@ mod silent;
 
 use contradiction::contradiction;
 pub use contradiction::granularity_advice;
-pub use excluded::excluded;
+pub(super) use excluded::excluded;
+pub use excluded::excluded_by_line;
 use excluded::overlap;
 pub(super) use excluded::split_locations;
+use excluded::{of_line, split_nodes};
 pub use excluded::{part, rule_of};
 use reasons::foreign;
 pub use reasons::words;
@@ -40,6 +42,10 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
     let membership = &member.membership;
     let mut findings: Vec<Finding> = Vec::new();
     findings.extend(membership.contradictions.iter().map(|it| contradiction(member, it)));
+    let corrections = membership.contradictions.iter().zip(&findings);
+    let corrections: Vec<(Contradicted, Option<String>)> =
+        corrections.map(|(it, finding)| (it.what, finding.help.clone())).collect();
+    let split = split_nodes(member);
     if membership.candidates.is_empty() && member.entry.state == State::Joined {
         findings.push(silent::without_candidates(member, has_peers));
     }
@@ -49,6 +55,11 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
     let is_running = runs_on_most(member);
     findings.extend(excluded_nodes.map(|it| {
         let mut finding = excluded(member, it);
+        let correction = corrections.iter().find(|line| of_line(line.0, &it.reason));
+        finding.help = finding.help.or_else(|| correction?.1.clone());
+        if split.contains(&*it.node) {
+            finding = finding.at(member.entry.field("topologyLabel"), "declared here");
+        }
         if is_running && is_new(member, it) {
             // Kilo will soon run there.
             finding.severity = Severity::Notice;

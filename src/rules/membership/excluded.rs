@@ -1,5 +1,7 @@
 //! Words for nodes that are left out.
 
+use std::collections::BTreeSet;
+
 use super::contradiction::{contradicted_by, label_correction};
 use super::reasons::{in_common, words};
 use crate::diagnostic::{FindingCause, MetadataChange, Quoted};
@@ -53,8 +55,19 @@ pub(super) fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingC
     }
 }
 
+/// Returns the finding about one node that is left out, with the help of its line if that is wrong. To correct a line, all nodes
+/// are looked at.
+pub fn excluded_by_line(member: &Member, node: &ExcludedNode) -> Finding {
+    let mut lines = member.membership.contradictions.iter().map(|it| it.what);
+    let mut finding = excluded(member, node);
+    if let Some(line) = lines.find(|it| of_line(*it, &node.reason)) {
+        finding.help = Some(contradicted_by(member, line).1);
+    }
+    finding
+}
+
 /// Returns whether a node is left out for a line that most nodes contradict.
-fn of_line(line: Contradicted, reason: &ExcludedReason) -> bool {
+pub(super) fn of_line(line: Contradicted, reason: &ExcludedReason) -> bool {
     matches!(
         (line, reason),
         (Contradicted::PodRanges, ExcludedReason::PodCidrOutOfRange { .. })
@@ -64,7 +77,7 @@ fn of_line(line: Contradicted, reason: &ExcludedReason) -> bool {
 }
 
 /// Returns the finding about a node that is left out.
-pub fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
+pub(in crate::rules) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
     let message = format!("left out: {}", words(&node.reason));
     let place = part(&node.reason, &node.place);
     let (rule, cluster) = (rule_of(&node.reason), &member.entry.name);
@@ -79,38 +92,40 @@ pub fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
     if let ExcludedReason::NoEndpoint(_) = &node.reason {
         finding = finding.at(member.entry.default_of("endpointFrom"), "the default");
     }
-    if splits_locations(member, node) {
-        finding = finding.at(member.entry.field("topologyLabel"), "declared here");
-    }
     if let ExcludedReason::PodCidrTaken { node: winner, .. } = &node.reason {
         finding = finding.at(pod_cidrs(member, winner), "the other");
     }
     finding.with_cause(cause(member, &node.reason))
 }
 
-/// Returns whether a node has no WireGuard address because the declared label makes more locations than another one, which fits
-/// the addresses that Kilo gave.
-fn splits_locations(member: &Member, node: &ExcludedNode) -> bool {
+/// Returns the nodes that have no WireGuard address because the declared label makes more locations than another one, which
+/// fits the addresses that Kilo gave.
+pub(super) fn split_nodes<'m>(member: &'m Member) -> BTreeSet<&'m str> {
     let empty = |it: &Node| it.annotations.get(annotation::WIREGUARD_IP).is_some_and(str::is_empty);
-    node.reason == ExcludedReason::NoWireguardIp
-        && member.cluster.granularity == Granularity::Location
-        && member.entry.topology_label != DEFAULT_TOPOLOGY_LABEL
-        && member.node(&node.node).is_some_and(empty)
-        && label_correction(&member.cluster).is_some()
+    let is_split = |it: &&'m ExcludedNode| {
+        it.reason == ExcludedReason::NoWireguardIp && member.node(&it.node).is_some_and(empty)
+    };
+    let is_meant = member.cluster.granularity == Granularity::Location
+        && member.entry.topology_label != DEFAULT_TOPOLOGY_LABEL;
+    let excluded = member.membership.excluded.iter().filter(|it| is_meant && is_split(it));
+    let split: BTreeSet<&str> = excluded.map(|it| &*it.node).collect();
+    if split.is_empty() || label_correction(&member.cluster).is_none() {
+        return BTreeSet::new();
+    }
+    split
 }
 
 /// Returns the finding about nodes that lead because of a label that makes too many locations, if there is one.
 pub(in crate::rules) fn split_locations(member: &Member) -> Option<FindingCause> {
-    let mut excluded = member.membership.excluded.iter();
-    let is_split = excluded.any(|it| splits_locations(member, it));
-    is_split.then(|| FindingCause::of(&NO_WIREGUARD_IP, &member.entry.name))
+    let are_any = !split_nodes(member).is_empty();
+    are_any.then(|| FindingCause::of(&NO_WIREGUARD_IP, &member.entry.name))
 }
 
-/// Returns what to do about an excluded node.
+/// Returns what to do about an excluded node; nothing if its line is wrong, and not the node.
 fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
-    let mut contradictions = member.membership.contradictions.iter().map(|it| it.what);
-    if let Some(what) = contradictions.find(|it| of_line(*it, &node.reason)) {
-        return Some(contradicted_by(member, what).1);
+    let mut contradictions = member.membership.contradictions.iter();
+    if contradictions.any(|it| of_line(it.what, &node.reason)) {
+        return None;
     }
     match &node.reason {
         ExcludedReason::NoEndpoint(_) => Some(endpoint_help(member, node)),

@@ -54,7 +54,8 @@ impl<'a> LackedAddress<'a> {
         let is_excluded = |name: &str| {
             members().find_map(|member| {
                 let mut excluded = member.membership.excluded.iter();
-                excluded.find(|it| it.node == name).map(|it| membership::excluded(member, it))
+                let node = excluded.find(|it| it.node == name)?;
+                Some(membership::excluded_by_line(member, node))
             })
         };
         let is_range_of_node = || {
