@@ -197,19 +197,19 @@ impl OldClasses {
         }
     }
 
-    /// Returns the classes of a block other than the one that it has. A network is what nothing else is; nodes that join
-    /// have new addresses in a list without classes.
+    /// Returns the classes of a block other than the one that it has.
     fn others(&self, block: &AddressBlock) -> BTreeSet<AddressClass> {
         let slots = self.all.meeting(block.span);
         let mut classes: BTreeSet<AddressClass> =
             slots.flat_map(|it| self.all.at(it).1).copied().collect();
-        if classes.is_empty() && block.owner.node().is_none() && self.flat.meets(block.span) {
+        // Nodes that join have new addresses in a list without classes.
+        if block.owner.node().is_none() && self.flat.meets(block.span) {
             classes.insert(AddressClass::Network);
         }
-        if 1 < classes.len() {
+        // A network has the addresses of nothing else, also if other ranges are in it.
+        if block.owner.class().is_some_and(|it| classes.remove(&it)) {
             classes.remove(&AddressClass::Network);
         }
-        classes.retain(|it| block.owner.class() != Some(*it));
         classes
     }
 }

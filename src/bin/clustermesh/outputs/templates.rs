@@ -1,4 +1,4 @@
-//! Templates of outputs: their texts, and what helps if there is none.
+//! Templates of outputs: their texts, and the help for one that cannot be read.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path};

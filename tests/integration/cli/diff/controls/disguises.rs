@@ -70,6 +70,33 @@ fn a_network_that_becomes_a_service_range_is_still_denied() {
     }
 }
 
+/// Addresses of nodes were in the network, too, with classes and in a list without.
+#[test]
+fn a_network_of_nodes_that_becomes_a_service_range_is_still_denied() {
+    let typed = "podCIDRs: [10.3.0.0/16]\n      wireguardCIDR: 10.103.0.0/24";
+    let lan = "additionalCIDRs: [192.168.3.0/24]";
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", "spec:\n", HUB);
+    folder.write("expectations.yaml", format!("{HEAD}{}", denial_of("Network")));
+    let flat = "allowedNetworks: [10.3.0.0/16, 10.103.0.0/24, 192.168.3.0/24]";
+    folder.edit("mesh.yaml", typed, flat);
+    render(&folder);
+    let listed = Repository::of(folder);
+    listed.commit();
+    for (repository, old) in [(denied(lan, &denial_of("Network")), lan), (listed, flat)] {
+        let folder = &repository.folder;
+        let services = "serviceCIDR: 192.168.3.0/24";
+        let new =
+            if old == lan { services.to_owned() } else { format!("{typed}\n      {services}") };
+        folder.edit("mesh.yaml", old, &new);
+        opened(&repository);
+        let mut moved = node(3, 1);
+        set_address(&mut moved, "172.16.3.1");
+        folder.keep("west", &[moved]);
+        assert_contains(&weaker(&repository), CLOSED);
+    }
+}
+
 #[test]
 fn old_addresses_of_nodes_are_still_denied_as_a_network() {
     let lan = "additionalCIDRs: [192.168.3.0/24]";
