@@ -57,8 +57,8 @@ const PARTS: [(&str, &str); 11] = [
 pub struct HtmlPage {
     /// Its text.
     pub html: String,
-    /// Whether it shows an error, so that something is to be done.
-    pub has_errors: bool,
+    /// The problem that a person must look at: errors, or an unknown change.
+    pub problem: Option<&'static str>,
 }
 
 /// Returns the page.
@@ -101,7 +101,14 @@ pub fn page(results: &MeshResults) -> Result<HtmlPage, Error> {
         change => Serde(change::ChangeView::new(results)),
     };
     let html = environment()?.get_template(PAGE)?.render(values)?;
-    Ok(HtmlPage { html, has_errors: verdict.is_bad() || 0 < findings.count(Severity::Error) })
+    let is_unknown = results.difference.as_ref().is_some_and(Result::is_err);
+    let has_errors = verdict.is_bad() || 0 < findings.count(Severity::Error);
+    let problem = if has_errors {
+        Some("the page shows errors")
+    } else {
+        is_unknown.then_some("the change is unknown, and the page has the reason")
+    };
+    Ok(HtmlPage { html, problem })
 }
 
 /// The name of the page among the templates.

@@ -24,8 +24,8 @@ const LARGEST: u64 = 64 << 20;
 /// Write an HTML report about the mesh
 ///
 /// Runs `validate`, `verify`, `outage`, `capacity` and `graph`, and `trace` for paths that fail. Writes the results as
-/// one HTML file, which loads nothing from elsewhere: attach it to a CI job or an incident, or open it from a disk. If
-/// the page shows an error, the exit code is 1; the page is written nevertheless.
+/// one HTML file, which loads nothing from elsewhere: attach it to a CI job or an incident, or open it from a disk. The
+/// exit code is 1 if the page shows an error or the change is unknown; the page is written nevertheless.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
@@ -72,5 +72,8 @@ pub(crate) fn run(args: &ReportArgs, files: &FileOptions, printer: &mut Printer)
         }
         None => printer.print(&page.html)?,
     }
-    Ok(Outcome::findings_if(page.has_errors))
+    if let Some(problem) = page.problem {
+        printer.note(problem);
+    }
+    Ok(Outcome::findings_if(page.problem.is_some()))
 }
