@@ -488,7 +488,7 @@ fn guards_of_no_cluster_are_reported() {
     insta::assert_snapshot!(validated(), @"
     warning[unnamed-cluster]: no mesh contains a cluster `tenant-10` (and 39 more files)
     --> guards/tenant-10.yaml
-    help: rename it to `CLUSTER.yaml`, or delete it if that cluster is gone
+    help: if the cluster has another name now, rename the file to `CLUSTER.yaml`; if the cluster is gone, delete the file
     ");
     // Which clusters there are is unknown.
     let mesh = folder.read("mesh.yaml");

@@ -96,7 +96,7 @@ impl ClusterFiles {
             rules::snapshots::unnamed(&stem, None, place(&path)).help(match nearest {
                 Some(meant) => format!("rename it to `{meant}.yaml` if `{meant}` is meant"),
                 None => {
-                    "rename it to `CLUSTER.yaml`, or delete it if that cluster is gone".to_owned()
+                    "if the cluster has another name now, rename the file to `CLUSTER.yaml`; if the cluster is gone, delete the file".to_owned()
                 }
             })
         });
