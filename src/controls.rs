@@ -168,6 +168,17 @@ impl<'c> Controls<'c> {
     fn members(&self) -> BTreeSet<&'c ClusterName> {
         self.meshes.iter().flat_map(|it| &it.entries).map(|it| &it.name).collect()
     }
+
+    /// Returns the clusters that have a policy or a guard, also those that join later.
+    fn limited(&self) -> impl Iterator<Item = &'c ClusterName> {
+        let policies = self.policies.iter().map(|it| &it.cluster);
+        policies.chain(self.guards.iter().map(|it| &it.cluster))
+    }
+
+    /// Returns the clusters of the meshes, and those that join later and have a policy or a guard.
+    fn clusters(&self) -> BTreeSet<&'c ClusterName> {
+        self.members().into_iter().chain(self.limited()).collect()
+    }
 }
 
 /// Returns whether all addresses of some ranges are in others.

@@ -31,8 +31,13 @@ impl<'c> Lineage<'c> {
         fabrics: Option<(&Fabric, &Fabric)>,
     ) -> Self {
         let clusters = OldClusters::new(old.meshes, fabrics, new.meshes);
-        let before = clusters.counted(old.meshes, fabrics.map(|it| it.0));
-        let now = clusters.counted(new.meshes, fabrics.map(|it| it.1));
+        let mut before = clusters.counted(old.meshes, fabrics.map(|it| it.0));
+        let mut now = clusters.counted(new.meshes, fabrics.map(|it| it.1));
+        for cluster in old.limited() {
+            for counted in [&mut before, &mut now] {
+                counted.entry(cluster).or_default().insert(cluster);
+            }
+        }
         let mut heirs = CountedClusters::new();
         for (cluster, counted) in &now {
             for old in counted {

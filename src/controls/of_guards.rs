@@ -28,10 +28,10 @@ pub(super) fn old_keys<'c>(new: &Controls<'c>, lineage: &Lineage) -> OldKeys<'c>
     old.collect()
 }
 
-/// Returns the guard of each cluster in the meshes of a version, or that it has none. Those of the old version are
+/// Returns the guard of each cluster of a version, or that it has none. Those of the old version are
 /// compared under the keys of the new one.
 pub(super) fn limits<'c>(controls: &Controls<'c>, old_keys: Option<&OldKeys>) -> Vec<Limit<'c>> {
-    let clusters = controls.members().into_iter();
+    let clusters = controls.clusters().into_iter();
     let limits = clusters.map(|cluster| {
         let file = controls.guards.iter().find(|it| it.cluster == *cluster);
         let recorded = file.and_then(GuardFile::guard);

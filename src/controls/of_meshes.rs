@@ -28,7 +28,7 @@ pub(super) fn limits<'c>(
             limits.extend(undecided(mesh, twin));
         }
     }
-    for cluster in it.members() {
+    for cluster in it.clusters() {
         let policy = it.policies.iter().find(|it| it.cluster == *cluster);
         limits.extend(of_policy(it.meshes, cluster, policy, counted));
     }
@@ -110,7 +110,8 @@ fn of_policy<'c>(
         let values = written.map(|it| it.1.clone());
         let ranges = || values.iter().flatten().filter_map(|it| it.parse().ok());
         let of_entries = |ranges: fn(&Entry) -> Vec<Cidr>| {
-            Some(Passing::Ranges(entries.iter().flat_map(|it| ranges(it)).collect()))
+            let ranges = || entries.iter().flat_map(|it| ranges(it)).collect();
+            (!entries.is_empty()).then(|| Passing::Ranges(ranges()))
         };
         let (passing, in_effect) = match field {
             "acceptedClusters" => {

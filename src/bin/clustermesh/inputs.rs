@@ -84,7 +84,7 @@ enum ReadSnapshot {
 
 /// Reads the meshes and the snapshots of every cluster that they name.
 pub(crate) fn gather(options: &FileOptions) -> CommandResult<Inputs> {
-    gather_all(options, None, &[])
+    gather_all(options, None, &BTreeSet::new(), &[])
 }
 
 /// Reads the same, with other values in the entries of clusters.
@@ -92,20 +92,23 @@ pub(crate) fn gather_assuming(
     options: &FileOptions,
     assumed: &[AssumedValue],
 ) -> CommandResult<Inputs> {
-    gather_all(options, None, assumed)
+    gather_all(options, None, &BTreeSet::new(), assumed)
 }
 
-/// Reads the same. Snapshots that are known already are shared, and all are kept for another version.
+/// Reads the same. Snapshots that are known already are shared, and all are kept for another version. Policies and guards
+/// of the clusters that the other version has are read, too.
 pub(crate) fn gather_and_keep(
     options: &FileOptions,
     known: &mut KnownSnapshots,
+    joining: &BTreeSet<String>,
 ) -> CommandResult<Inputs> {
-    gather_all(options, Some(known), &[])
+    gather_all(options, Some(known), joining, &[])
 }
 
 fn gather_all(
     options: &FileOptions,
     known: Option<&mut KnownSnapshots>,
+    joining: &BTreeSet<String>,
     assumed: &[AssumedValue],
 ) -> CommandResult<Inputs> {
     let settings = options.settle()?;
@@ -113,7 +116,8 @@ fn gather_all(
     let ceilings = settings.ceilings;
     let reading = mesh::read_at_most(&sources, ceilings.most(Counted::Clusters));
     let named = reading.named.clone();
-    let clusters = KnownClusters::new(&named, broken.is_empty());
+    let with_files = &named | joining;
+    let clusters = KnownClusters::new(&with_files, broken.is_empty());
     let mut policies = ReadPolicies::read(&settings, clusters)?;
     let is_unparsable = !broken.is_empty() || policies.is_unparsable;
     let are_meshes_whole = broken.is_empty() && reading.is_usable();

@@ -199,7 +199,7 @@ impl VersionComparison {
         }
         let mut snapshots = KnownSnapshots::default();
         // The process ends after this. To free large fleets takes a twentieth of a run.
-        let inputs = inputs::gather_and_keep(files, &mut snapshots)?;
+        let inputs = inputs::gather_and_keep(files, &mut snapshots, &BTreeSet::new())?;
         let mut inputs = ManuallyDrop::new(inputs);
         let read = against.read(files, &mut inputs, &mut snapshots, args.fail_on_weaker);
         let mut before = match read {

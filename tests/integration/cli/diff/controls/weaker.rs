@@ -344,3 +344,33 @@ fn the_new_guard_of_a_cluster_that_left_one_of_its_meshes_is_not_weaker() {
     guard(folder, "east", &[]);
     assert_contains(&weaker(&repository), "weaker: guard of east");
 }
+
+/// The owner of a cluster may write down what it accepts before it joins, or leave that there after it left.
+#[test]
+fn a_policy_or_guard_of_a_cluster_that_joins_is_an_old_control() {
+    let limits = [
+        "acceptedClusters: [east]",
+        "acceptedNetworks: [10.1.0.0/16]",
+        "localNetworks: [10.9.0.0/16]",
+    ];
+    for limit in limits.map(Some).into_iter().chain([None]) {
+        let folder = Folder::rendered();
+        let (file, text) = match limit {
+            Some(limit) => ("policies/north.yaml", policy(limit)),
+            None => {
+                guard(&folder, "north", &[]);
+                ("guards/north.yaml", fs::read_to_string(folder.path("guards/north.yaml")).unwrap())
+            }
+        };
+        let whole = fs::read_to_string(folder.path("mesh.yaml")).unwrap();
+        let entry = "    - name: north\n      podCIDRs: [10.2.0.0/16]\n      wireguardCIDR: 10.102.0.0/24\n";
+        folder.edit("mesh.yaml", entry, "");
+        folder.write(file, text);
+        let repository = Repository::of(folder);
+        repository.commit();
+        repository.folder.write("mesh.yaml", whole);
+        assert_kept(&repository);
+        fs::remove_file(repository.folder.path(file)).unwrap();
+        weaker(&repository);
+    }
+}

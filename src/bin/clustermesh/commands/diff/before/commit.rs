@@ -36,7 +36,7 @@ pub(super) fn read(
     are_controls_asked: bool,
 ) -> CommandResult<Before> {
     let options = options.at(revision);
-    let gathered = inputs::gather_and_keep(&options, snapshots);
+    let gathered = inputs::gather_and_keep(&options, snapshots, &now.named);
     revision.check()?;
     let mut inputs = match gathered {
         Ok(inputs) => inputs,
