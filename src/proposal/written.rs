@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::externals::{Externals, LeftPeer, ProposedExternal};
-use super::{AgreedRange, EndpointAdvice, Proposal, ProposedCluster, WireguardRange};
+use super::{AgreedRange, EndpointAdvice, Proposal, ProposedCluster, RangeUse, WireguardRange};
 use crate::diagnostic::escaped;
 use crate::mesh::Distribution;
 use crate::net::Cidr;
@@ -219,11 +219,15 @@ fn service_lines(proposal: &Proposal, cluster: &ProposedCluster) -> String {
 fn service_hint(proposal: &Proposal, cluster: &ProposedCluster) -> String {
     let known = cluster.distribution.map(|it| it.services);
     let services = known.unwrap_or("RANGE");
+    let range: Option<Cidr> = known.and_then(|it| it.parse().ok());
+    let is_used = |it: &&RangeUse| range.is_some_and(|range| it.cidr.overlaps(range));
+    let other = proposal.existing.uses.iter().find(is_used).map(|it| &it.cluster);
+    let otherwise = "Otherwise, this keeps their Peers out of that range:".to_owned();
     let (declare, local) = if !cluster.endpoints.is_reached() {
         (
             "No node has an endpoint, so none can carry a Service range to other clusters."
                 .to_owned(),
-            "This keeps Peers of other clusters out of the `--service-cidr`:",
+            "This keeps Peers of other clusters out of the `--service-cidr`:".to_owned(),
         )
     } else if proposal.existing.is_flat {
         let known = known.map_or_else(String::new, |it| format!(" ({it})"));
@@ -231,14 +235,24 @@ fn service_hint(proposal: &Proposal, cluster: &ProposedCluster) -> String {
             format!(
                 "Add the `--service-cidr`{known} to the list, if other clusters should reach the Services."
             ),
-            "Otherwise, this keeps their Peers out of that range:",
+            otherwise,
         )
     } else {
+        let (other_range, range, local) = match other {
+            Some(it) => (
+                format!("; it must not overlap with {services} of {it}"),
+                "RANGE",
+                format!(
+                    "If it does, this keeps it for the Services of this cluster, whose pods then cannot reach {it} there:"
+                ),
+            ),
+            None => (String::new(), services, otherwise),
+        };
         (
             format!(
-                "`--service-cidr`, if other clusters should reach the Services:\n      # serviceCIDR: {services}"
+                "`--service-cidr`, if other clusters should reach the Services{other_range}:\n      # serviceCIDR: {range}"
             ),
-            "Otherwise, this keeps their Peers out of that range:",
+            local,
         )
     };
     format!("{declare}\n      # {local}\n      # localNetworks: [{services}]")

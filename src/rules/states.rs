@@ -76,6 +76,12 @@ fn emptied(config: &Config, meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
         });
         let commands: Vec<&str> = of_leaving.map(|it| it.command.as_str()).collect();
         let folders = if commands.len() == 1 { "folder" } else { "folders" };
+        let ended = match leaving[..] {
+            [only] if it.is_leaving() => {
+                format!("; once {} has no Peers, remove its entry, and render again", only.name)
+            }
+            _ => String::new(),
+        };
         let cause = match leaving[..] {
             [only] if !it.is_leaving() => Some(FindingCause::of(&LEAVING_CLUSTER, &only.name)),
             _ => None,
@@ -83,7 +89,7 @@ fn emptied(config: &Config, meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
         Finding::on_cluster(&LEAVING_CLUSTER, name, message)
             .at_each(leaving.iter().map(|it| (it.place.key("state"), "")))
             .with_cause(cause)
-            .help(format!("unless Flux applies the {folders}, run {}", listed(commands)))
+            .help(format!("unless Flux applies the {folders}, run {}{ended}", listed(commands)))
     });
     findings.collect()
 }

@@ -41,7 +41,7 @@ pub(super) fn unknown(source: &ClusterName, unknown: &UnknownAnchor) -> Finding 
         ),
         AnchorProblem::NoNode => (
             "the snapshot has no node of this name".to_owned(),
-            "correct the name; if the node is gone, write another node of its location".to_owned(),
+            "correct the name; if the node is gone, write another one".to_owned(),
         ),
         AnchorProblem::LeftOut => (
             "the Peer of this node is left out".to_owned(),

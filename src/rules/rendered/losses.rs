@@ -121,10 +121,10 @@ pub fn add_losses(
                 if is_loss { Some(it) } else { it.reported_in(&reported) }
             });
             let help = match (it, &finding.help) {
-                (Loss::SilentSource { .. }, Some(repair)) => {
-                    format!("{repair}; if it should have no Peers, {instruction}")
+                (Loss::SilentSource { source }, repair) => {
+                    format!("{}; {}", repair.as_deref().unwrap_or(REPAIR), join_later(source))
                 }
-                (Loss::SilentSource { .. } | Loss::EmptyTarget { .. }, None) => {
+                (Loss::EmptyTarget { .. }, None) => {
                     format!("{REPAIR}; if it should have no Peers, {instruction}")
                 }
                 (Loss::RenamedMesh(_), _) => {
@@ -203,8 +203,19 @@ fn allow_at_causes(findings: &mut [Finding], losses: &[Finding], instruction: &s
             continue;
         }
         let help = cause.help.take().unwrap_or_else(|| REPAIR.to_owned());
-        cause.help = Some(format!("{help}; if a cluster should have no Peers, {instruction}"));
+        let own = cause.as_cause();
+        let mut caused = losses.iter().filter(|it| it.cause.as_ref() == Some(&own));
+        let new = own.cluster.as_deref().filter(|_| caused.all(|it| it.rule == &SILENT_CLUSTER));
+        cause.help = Some(match new {
+            Some(new) => format!("{help}; {}", join_later(new)),
+            None => format!("{help}; if a cluster should have no Peers, {instruction}"),
+        });
     }
+}
+
+/// Returns how a cluster that never gave Peers is in the mesh before it does.
+fn join_later(cluster: &str) -> String {
+    format!("until then, write `state: Joining` into the entry of {}", bare(cluster))
 }
 
 /// Returns what allows losses, as `TARGET` or `TARGET/SOURCE`.

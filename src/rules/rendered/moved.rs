@@ -16,8 +16,7 @@ use crate::yaml;
 /// The largest number of ranges in the line that keeps each on one node.
 const PINNED: usize = 8;
 
-/// The reason why a range of a whole cluster gets another Peer. The tree does not record why a Peer carries a range, so an edit that
-/// only removes the old node's name looks the same as a node that is gone.
+/// The reason why a range of a whole cluster gets another Peer.
 pub(super) enum MoveReason {
     /// The mesh names the new node here, as one of those that are to carry it.
     Named(Place),
@@ -25,7 +24,10 @@ pub(super) enum MoveReason {
     Elected,
     /// The node that carries it is left out, which is another finding.
     LeftOut,
-    /// A node that comes, goes or claims another address may have moved it.
+    /// The node that carries it is not in the snapshot any more.
+    Gone,
+    /// A node that comes or claims another address may have moved it, or an edit that removed the old node's name: the tree
+    /// does not record why a Peer carries a range.
     Unknown,
 }
 
@@ -36,6 +38,7 @@ impl MoveReason {
         match named(moved, fleet) {
             Some(place) => Self::Named(place),
             None if is_elected() => Self::Elected,
+            None if members(fleet, &moved.source).all(|it| is_gone(it, &moved.from)) => Self::Gone,
             None => Self::Unknown,
         }
     }
@@ -48,21 +51,28 @@ fn has_one_location(member: &Member, peer: &str) -> bool {
     let (candidates, all) = (&member.membership.candidates, &member.cluster.nodes);
     let mut nodes = candidates.iter().flat_map(|it| &it.members);
     // In other granularities, a node that is gone was a segment of its own.
-    let is_gone =
-        member.cluster.granularity == Granularity::Location && !all.iter().any(is_of_peer);
-    candidates.len() == 1 && (is_gone || nodes.any(|it| is_of_peer(&all[*it])))
+    let is_gone = || member.cluster.granularity == Granularity::Location && is_gone(member, peer);
+    candidates.len() == 1 && (is_gone() || nodes.any(|it| is_of_peer(&all[*it])))
+}
+
+/// Returns whether a cluster has no node of a Peer.
+fn is_gone(member: &Member, peer: &str) -> bool {
+    let (mesh, cluster) = (member.mesh.name.as_str(), member.entry.name.as_str());
+    let mut nodes = member.cluster.nodes.iter();
+    nodes.all(|it| peer_name(mesh, cluster, &it.node.name) != peer)
 }
 
 /// Reports a range that gets another Peer, given why, and what keeps it on one node.
 pub(super) fn moved(case: &Case<Moved>, reason: MoveReason, pin: &str) -> Finding {
     let Moved { source, range, from, to } = &case.what;
-    let is_unknown = matches!(reason, MoveReason::Unknown);
+    let is_unrequested = matches!(reason, MoveReason::Unknown | MoveReason::Gone);
     let is_elected = matches!(reason, MoveReason::Elected);
     let is_left_out = matches!(reason, MoveReason::LeftOut);
     let (why, named) = match reason {
         MoveReason::Named(place) => (", as set in `anchors`", Some(place)),
         MoveReason::Elected => (", because its location has another leader", None),
         MoveReason::LeftOut => (", because the Peer that carries it now is left out", None),
+        MoveReason::Gone => (", because its node is gone", None),
         MoveReason::Unknown => (", which the mesh does not request", None),
     };
     let (from, to) = (bare(from), bare(to));
@@ -79,7 +89,7 @@ pub(super) fn moved(case: &Case<Moved>, reason: MoveReason, pin: &str) -> Findin
     if is_left_out {
         return finding;
     }
-    if is_unknown {
+    if is_unrequested {
         return finding.help(format!("{pin}connections to it break once whenever it moves"));
     }
     finding.severity = Severity::Notice;

@@ -58,11 +58,10 @@ fn a_fourth_cluster_is_added() {
     Next steps:
     1. Check every line of south in mesh.yaml, and add the Service range if other clusters should
        reach the Services.
-    2. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`. Print the
-       guards that `validate` names again, and apply them. Commit everything except dumps of nodes, and
-       push. No cluster gets Peers of south yet.
-    3. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh validate`,
-       `clustermesh render` and `clustermesh verify` again. With this commit, all clusters get the Peers.
+    2. Render and check: `clustermesh render`, `clustermesh verify`. Commit everything except dumps of
+       nodes, and push. No cluster gets Peers of south yet.
+    3. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render`
+       and `clustermesh verify` again. With this commit, all clusters get the Peers.
     ");
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(added(&before, &folder.read("mesh.yaml")), @"
@@ -412,13 +411,12 @@ fn the_steps_of_all_flags_are_printed() {
        /.github/ @OWNERS
        /CODEOWNERS @OWNERS
     6. Enable the hooks: `pre-commit install`.
-    7. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`. Print the
-       guards that `validate` names again, and apply them. Commit everything except dumps of nodes, and
-       push. No cluster gets Peers of south yet.
+    7. Render and check: `clustermesh render`, `clustermesh verify`. Commit everything except dumps of
+       nodes, and push. No cluster gets Peers of south yet.
     8. In each cluster, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
        and apply flux/gitrepository.yaml and flux/CLUSTER.yaml.
-    9. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh validate`,
-       `clustermesh render` and `clustermesh verify` again. With this commit, all clusters get the Peers.
+    9. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render`
+       and `clustermesh verify` again. With this commit, all clusters get the Peers.
     ");
     let mut idle = dump(4);
     for node in idle["items"].as_array_mut().unwrap() {
@@ -431,4 +429,47 @@ fn the_steps_of_all_flags_are_printed() {
         &run.stdout,
         "and then dump its nodes again and run `clustermesh snapshot --from south=south.json`.",
     );
+}
+
+/// Only a mesh with guards has guards to print again.
+#[test]
+fn the_steps_name_guards_if_there_are_some() {
+    let folder = folder();
+    let guard = folder.run(&["guard", "east", "--writers", "ada"]).stdout;
+    folder.write("guards/east.yaml", guard);
+    let run = folder.run(&SOUTH);
+    let (_, steps) = run.stdout.split_once("\n2. ").unwrap();
+    insta::assert_snapshot!(steps, @"
+    Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`. Print the
+       guards that `validate` names again, and apply them. Commit everything except dumps of
+       nodes, and push. No cluster gets Peers of south yet.
+    3. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh validate`, `clustermesh render`
+       and `clustermesh verify` again. With this commit, all clusters get the Peers.
+    ");
+}
+
+/// The default range of a distribution is proposed once: a second cluster cannot declare it.
+#[test]
+fn a_default_range_of_services_that_another_cluster_declares_is_not_proposed() {
+    let folder = folder();
+    folder.edit(
+        "mesh.yaml",
+        "    - name: east\n",
+        "    - name: east\n      serviceCIDR: 10.43.0.0/16\n",
+    );
+    let mut nodes = dump(4);
+    for node in nodes["items"].as_array_mut().unwrap() {
+        node["metadata"]["labels"] = json!({ "node.kubernetes.io/instance-type": "k3s" });
+    }
+    folder.write("south.json", nodes.to_string());
+    let before = folder.read("mesh.yaml");
+    assert_eq!(folder.run(&SOUTH).code, 0);
+    let added = added(&before, &folder.read("mesh.yaml"));
+    let (_, hint) = added.split_once("granularity: Full\n").unwrap();
+    insta::assert_snapshot!(hint, @"
+    # `--service-cidr`, if other clusters should reach the Services; it must not overlap with 10.43.0.0/16 of east:
+    # serviceCIDR: RANGE
+    # If it does, this keeps it for the Services of this cluster, whose pods then cannot reach east there:
+    # localNetworks: [10.43.0.0/16]
+    ");
 }

@@ -112,7 +112,7 @@ fn an_anchor_that_moves_is_reported() {
     folder.edit("mesh.yaml", "10.201.0.0/16\n", &anchors("[n1, a]"));
     folder.keep("east", &[node(1, 2)]);
     let (_, text) = validate(&folder);
-    assert_contains(&text, "n1 to prod--east--n2 (targets north, west), which the mesh does not");
+    assert_contains(&text, "n1 to prod--east--n2 (targets north, west), because its node is gone");
     folder.edit("mesh.yaml", "[n1, a]", "[n2, n1]");
     folder.keep("east", &[node(1, 1), node(1, 2)]);
     insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: notice[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--n2 (targets north, west), as set in `anchors`");

@@ -60,6 +60,7 @@ fn of_addition(addition: Option<&MeshAddition>) -> Value {
         added => text::listed(clusters),
         clusters => clusters.iter().map(ToString::to_string).collect::<Vec<_>>(),
         file => addition.map(MeshAddition::name),
+        has_guards => is_there("guards"),
         has_jobs => JOBS.iter().any(|it| is_there(it)),
         has_flux_source => is_there("flux/gitrepository.yaml"),
         known_gitops => Value::from(Serde(known)),
