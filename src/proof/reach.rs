@@ -139,6 +139,11 @@ impl<'r> ClassVerdict<'r> {
         }
     }
 
+    /// Returns whether no packet arrives and is answered, without following any.
+    pub fn is_unanswered(&self) -> bool {
+        matches!(self.fate, ClassFate::Lost | ClassFate::Kept | ClassFate::Rejected)
+    }
+
     /// Returns the packets that were followed.
     pub fn traces(&self) -> &[Trace] {
         match &self.fate {

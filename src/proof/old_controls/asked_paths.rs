@@ -65,7 +65,8 @@ impl<'q> PathQuestion<'q, '_, '_> {
         if self.question == Question::Fails {
             return self.failing(pair, verdict).into_iter().collect();
         }
-        if self.question == Question::IsUndeclared && self.are_declared(pair, &verdict) {
+        let is_undeclared = self.question == Question::IsUndeclared;
+        if is_undeclared && (verdict.is_unanswered() || self.are_declared(pair, &verdict)) {
             return Vec::new();
         }
         let followed = self.judge.reach.follow(pair, &verdict).into_iter();
