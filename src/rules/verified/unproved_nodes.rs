@@ -126,8 +126,14 @@ impl Unproved<'_> {
 impl UnprovedNodes<'_> {
     fn finding(&self, limits: &Limits) -> Finding {
         let Self { member, nodes, of } = self;
-        let what = "not part of this proof";
-        let verb = if nodes.len() == 1 { "is" } else { "are" };
+        let (verb, agents) =
+            if nodes.len() == 1 { ("is", "its agent") } else { ("are", "their agents") };
+        let what = if nodes.iter().all(|it| it.why.is_of_granularity()) {
+            let granularity = member.cluster.topology.granularity;
+            format!("proved as if {agents} had granularity {granularity}")
+        } else {
+            "not part of this proof".to_owned()
+        };
         let of_nodes = match *of {
             1 => "its only node".to_owned(),
             of => format!("{} of {}", nodes.len(), count(of, "node")),

@@ -115,8 +115,11 @@ fn an_uncertain_location_among_certain_ones_is_a_warning() {
 
 /// Half of a cluster or less denies no declaration, but the tunnels of these nodes are unknown.
 #[test]
-fn agents_with_another_granularity_are_no_part_of_the_proof() {
-    for (dissenters, expected) in [(1, "1 of 4 nodes is not"), (2, "2 of 4 nodes are not")] {
+fn agents_with_another_granularity_are_proved_like_most_agents() {
+    for (dissenters, expected) in [
+        (1, "1 of 4 nodes is proved as if its agent had granularity Full"),
+        (2, "2 of 4 nodes are proved as if their agents had granularity Location"),
+    ] {
         let mut west = nodes(4);
         annotate(&mut west[..dissenters], "granularity", "location");
         if dissenters == 2 {
@@ -124,10 +127,7 @@ fn agents_with_another_granularity_are_no_part_of_the_proof() {
             annotate(&mut west[1..2], "wireguard-ip", "");
         }
         let (codes, text) = judged(&with(&west));
-        assert_contains(
-            &text,
-            &format!("warning[unproved-nodes] west: {expected} part of this proof: "),
-        );
+        assert_contains(&text, &format!("warning[unproved-nodes] west: {expected}: "));
         assert_contains(&text, "(its agent has another granularity than most agents)");
         assert_eq!(codes, [0, 1]);
     }
