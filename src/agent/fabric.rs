@@ -86,8 +86,8 @@ struct FabricIndex {
     /// The addresses at which Peers and nodes are dialled, in order, with the cluster to which each
     /// leads; none if no node has the key.
     dialled: Vec<(IpAddr, Option<SiteId>)>,
-    /// Whether others get to any of these only under a condition.
-    has_assumed_dials: bool,
+    /// The clusters of which others get to a node only under a condition.
+    assumed: BTreeSet<SiteId>,
 }
 
 /// The clusters of a fabric.
@@ -188,7 +188,7 @@ impl<'a> Fabric<'a> {
             shared: BTreeMap::new(),
             ranks: Sites::new(ranks),
             dialled: Vec::new(),
-            has_assumed_dials: false,
+            assumed: BTreeSet::new(),
         };
         let mut fabric = Self {
             contents: Arc::new(contents.into()),
@@ -196,15 +196,14 @@ impl<'a> Fabric<'a> {
             ..Self::with_index(sites, Arc::new(index))
         };
         let shared = fabric.shared_endpoints();
-        let has_assumed_dials = !shared.is_empty()
-            || fabric.dialled_endpoints().any(|(it, at)| fabric.may_be_assumed(it, at));
+        let assumed = fabric.assumed_sites(&shared);
         let mut dialled: Vec<_> = fabric.dialled_addresses().collect();
         dialled.sort_unstable();
         dialled.dedup();
         if let Some(index) = Arc::get_mut(&mut fabric.index) {
             index.dialled = dialled;
             index.shared = shared;
-            index.has_assumed_dials = has_assumed_dials;
+            index.assumed = assumed;
         }
         fabric
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::{Fabric, NodeRef, Site, SiteId};
+use super::{Fabric, NodeRef, Site, SiteId, SitePair};
 use crate::kilo::id::NodeId;
 use crate::net::{Cidr, Family, family, private_network};
 use crate::wireguard::{Endpoint, Host};
@@ -147,16 +147,27 @@ impl Fabric<'_> {
         self.listeners(address).first().map(|it| it.at)
     }
 
-    /// Returns whether any Peer or node is dialled where others get to it only under a condition.
-    pub fn has_assumed_dials(&self) -> bool {
-        self.index.has_assumed_dials
+    /// Returns whether a node of one of two clusters is dialled where others get to it only under a condition.
+    pub fn has_assumed_dials(&self, pair: SitePair) -> bool {
+        pair.both().iter().any(|it| self.index.assumed.contains(it))
     }
 
-    /// Returns whether a dial of an endpoint may depend on anything but the kinds of address that callers have.
-    pub(super) fn may_be_assumed(&self, endpoint: &Endpoint, owner: Option<NodeRef>) -> bool {
-        let is_private = endpoint.address().is_some_and(|it| private_network(it).is_some());
-        let premise = || owner.is_none_or(|it| self.premise_of_place(endpoint, it).is_some());
-        is_private || premise()
+    /// Returns the clusters with nodes whose dials may depend on anything but the kinds of address that callers have, given
+    /// the shared endpoints. A key that nobody has opens no tunnel.
+    pub(super) fn assumed_sites(
+        &self,
+        shared: &BTreeMap<Endpoint, BTreeSet<NodeRef>>,
+    ) -> BTreeSet<SiteId> {
+        let owners = self.dialled_endpoints().filter_map(|(endpoint, owners)| {
+            let first = *owners.first()?;
+            let is_private = endpoint.address().is_some_and(|it| private_network(it).is_some());
+            let premise = || self.premise_of_place(endpoint, first);
+            (1 < owners.len() || is_private || premise().is_some()).then_some((first, owners))
+        });
+        // Several Peers may have the key of the same nodes.
+        let owners: BTreeMap<NodeRef, &[NodeRef]> = owners.collect();
+        let owners = owners.into_values().flatten();
+        owners.chain(shared.values().flatten()).map(|it| it.site).collect()
     }
 
     /// Returns whether a node that dials an endpoint of `to` is there itself: it is an internal address of the node, or the
@@ -229,18 +240,18 @@ impl Fabric<'_> {
         self.index.listeners.get(&address).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the endpoints of Peers, each with the first node that has the key.
-    pub(super) fn dialled_endpoints(&self) -> impl Iterator<Item = (&Endpoint, Option<NodeRef>)> {
+    /// Returns the endpoints of Peers, each with the nodes that have the key.
+    pub(super) fn dialled_endpoints(&self) -> impl Iterator<Item = (&Endpoint, &[NodeRef])> {
         self.contents()
             .flat_map(|it| &it.peers)
             .filter_map(|it| it.spec.as_ref().ok().filter(|it| it.is_ready()))
-            .filter_map(|it| Some((it.dialled()?, self.holders(&it.key).first().copied())))
+            .filter_map(|it| Some((it.dialled()?, self.holders(&it.key))))
     }
 
     /// Returns the endpoints at which several nodes with different keys are dialled.
     pub(super) fn shared_endpoints(&self) -> BTreeMap<Endpoint, BTreeSet<NodeRef>> {
         let mut claims: Vec<(&Endpoint, NodeRef)> =
-            self.dialled_endpoints().filter_map(|(it, holder)| Some((it, holder?))).collect();
+            self.dialled_endpoints().filter_map(|it| Some((it.0, *it.1.first()?))).collect();
         claims.sort_unstable();
         claims.dedup();
         let shared = claims.chunk_by(|one, other| one.0 == other.0).filter(|it| 1 < it.len());
@@ -252,7 +263,7 @@ impl Fabric<'_> {
     pub(super) fn dialled_addresses(&self) -> impl Iterator<Item = (IpAddr, Option<SiteId>)> {
         let of_peers = self
             .dialled_endpoints()
-            .filter_map(|(it, holder)| Some((it.address()?, holder.map(|it| it.site))));
+            .filter_map(|(it, holders)| Some((it.address()?, holders.first().map(|it| it.site))));
         let of_nodes = self.sites.numbered().flat_map(|(number, site)| {
             let nodes = site.model.topology.nodes.iter();
             nodes.filter_map(move |it| Some((it.endpoint()?.address()?, Some(number))))

@@ -93,7 +93,7 @@ impl Reach<'_, '_> {
     /// on how a leader reaches the others of its location.
     fn may_be_of_nodes(&self, pair: SitePair) -> bool {
         let mut sites = pair.both().into_iter().map(|it| self.fabric.site(it));
-        self.fabric.has_assumed_dials()
+        self.fabric.has_assumed_dials(pair)
             || sites.any(|it| it.has_unseen || it.has_diversions || it.has_hops_of_plugin())
     }
 
