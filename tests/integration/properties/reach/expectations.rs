@@ -205,22 +205,27 @@ fn followed_all(fabric: &Fabric, expectation: &Expectation) -> (u64, u64) {
                             session: Session::New,
                         })
                     };
-                    let mut traces =
-                        packets.map(|(source, destination)| exchange(source, destination));
+                    let traces: Vec<Trace> = packets
+                        .map(|(source, destination)| exchange(source, destination))
+                        .collect();
                     // A network plugin may replace the address of a pod by one of its node, unless people declare that it
-                    // does not.
+                    // does not. A packet that is not rejected for its source is lost with any other one, too.
                     let is_pod = matches!(sender.owner, Owner::Pods(_))
                         && home.entry.pod_source != Some(PodSource::Kept);
                     let may_be_masked = is_pod && expectation.expected == Expected::Deny;
-                    let masks = home.masks(node, sender.span.family).filter(|_| may_be_masked);
-                    let masked = masks.flat_map(|source| {
-                        let destinations = destinations.iter();
-                        destinations.map(move |it| (source, *it)).collect::<Vec<_>>()
+                    let rejected = traces.iter().filter(|it| {
+                        may_be_masked && matches!(it.there.ending, Ending::SourceRejected { .. })
                     });
-                    let is_broken = traces.any(|it| breaks(expectation.expected, &it))
-                        || masked
-                            .map(|(source, destination)| exchange(source, destination))
-                            .any(|it| breaks(expectation.expected, &it));
+                    let rejected: BTreeSet<IpAddr> =
+                        rejected.map(|it| it.packet.destination).collect();
+                    let masks = home.masks(node, sender.span.family);
+                    let mut masked = masks.flat_map(|source| {
+                        rejected.iter().map(move |it| (source, *it)).collect::<Vec<_>>()
+                    });
+                    let is_broken = traces.iter().any(|it| breaks(expectation.expected, it))
+                        || masked.any(|(source, it)| {
+                            breaks(expectation.expected, &exchange(source, it))
+                        });
                     broken += u64::from(is_broken);
                 }
             }
@@ -457,4 +462,28 @@ fn an_address_of_two_nodes_is_not_kept_out() {
     let [check] = check(&reach, &expectations, &|_| false).try_into().ok().unwrap();
     assert_eq!((check.pairs, check.broken), (3, 1));
     assert_eq!(followed_all(&fabric, check.expectation), (3, 1));
+}
+
+/// The leader of a location has no route to the receiver, whatever the sender's address is.
+#[test]
+fn a_lost_hop_is_lost_for_masked_senders_too() {
+    let sender = spec(10, Lan::Shared(24), Pods::V4, 0);
+    let receiver =
+        |location, host, pods, key| Spec { location, ..spec(host, Lan::Shared(24), pods, key) };
+    let receivers = vec![
+        Spec { flaw: Flaw::NoWireguardIp, ..receiver("z", 0, Pods::V4, 16) },
+        receiver("y", 0, Pods::OfFirst, 17),
+        receiver("z", 14, Pods::V4, 18),
+        receiver("y", 4, Pods::OfFirst, 19),
+    ];
+    let clusters = [("Full", false, vec![sender]), ("Full", false, receivers)];
+    let mut world = two_clusters(Addresses::Shared, clusters);
+    world.clusters[1].reported = Some("location");
+    let denial = json!({
+        "from": { "class": "Pod", "nodeSelector": {} },
+        "to": { "nodeSelector": {} },
+        "class": "Pod",
+        "expect": "Deny",
+    });
+    agrees(&world, &[denial]);
 }
