@@ -173,6 +173,11 @@ impl Draft {
 }
 
 impl Entry {
+    /// Returns whether it is that of a cluster whose links are all in use.
+    pub fn is_joined_cluster(&self) -> bool {
+        !self.name.is_external() && self.state == State::Joined
+    }
+
     /// Returns the lists in which every range must be that it accepts from other clusters.
     pub fn accepted_lists(&self) -> impl Iterator<Item = &[Range]> {
         self.accepted.iter().chain(&self.accepted_by_policy).map(Vec::as_slice)

@@ -68,6 +68,10 @@ pub enum TargetReason {
         ranges: WithheldRanges,
         /// The list that does not contain them.
         accepted: Place,
+        /// The declared range that makes it contain them, if it contains nothing of that range.
+        whole: Option<Cidr>,
+        /// Whether it contains none of the ranges of the source that paths lead to.
+        is_pathless: bool,
     },
     /// Peers of which no range is left, for what nodes claim.
     Rangeless {

@@ -80,6 +80,14 @@ pub struct Verification {
     pub is_idle: bool,
 }
 
+impl Verification {
+    /// Returns the linked pairs of clusters that have a declared path in one direction, in both directions.
+    pub fn with_paths(&self) -> BTreeSet<SitePair> {
+        let linked = self.pairings.iter().filter(|it| it.is_linked && it.has_declared());
+        linked.map(Pairing::pair).flat_map(|it| [it, it.back()]).collect()
+    }
+}
+
 /// Verifies clusters, from one of them after another.
 struct Verifier<'r, 'f, 'a> {
     reach: &'r Reach<'f, 'a>,

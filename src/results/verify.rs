@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::agent::fabric::{Fabric, SiteId, SitePair};
-use crate::mesh::{AddressClass, RefusedLink, State};
+use crate::mesh::{AddressClass, RefusedLink};
 use crate::name::ClusterName;
 use crate::packet::messages;
 use crate::packet::premise::{Premise, UnshownRoute};
@@ -290,19 +290,13 @@ impl Verified<'_, '_> {
         let refused = self.refused.iter().filter_map(|it| {
             Some(SitePair { from: *sites.get(&it.by)?, to: *sites.get(&it.other)? })
         });
-        let pairings = self.verification.pairings.iter();
-        let has_paths = |it: &Pairing| it.tallies.values().any(|it| 0 < it.promised);
-        let (with, without): (Vec<&Pairing>, Vec<&Pairing>) =
-            pairings.filter(|it| it.is_linked).partition(|it| has_paths(it));
-        let pair = |it: &Pairing| SitePair { from: it.from, to: it.to };
-        let with: BTreeSet<SitePair> = with.into_iter().map(pair).collect();
-        let is_joined = |it: SiteId| {
-            let site = self.fabric.site(it);
-            !site.cluster.is_external() && site.entry.state == State::Joined
-        };
-        let pairs = refused.chain(without.into_iter().map(pair));
-        let pairs = pairs.filter(|it| it.both().into_iter().all(is_joined));
-        let pairs = pairs.filter(|it| !with.contains(it) && !with.contains(&it.back()));
+        let linked = self.verification.pairings.iter().filter(|it| it.is_linked);
+        let with_paths = self.verification.with_paths();
+        let pairs = refused.chain(linked.map(Pairing::pair));
+        let pairs = pairs.filter(|it| {
+            it.both().into_iter().all(|it| self.fabric.site(it).entry.is_joined_cluster())
+        });
+        let pairs = pairs.filter(|it| !with_paths.contains(it));
         let named: BTreeSet<String> = pairs
             .map(|it| {
                 let mut ends = it.both().map(|it| self.fabric.site(it).cluster);

@@ -1,6 +1,7 @@
 //! Words for what a plan cuts: what a target does not get, and why.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use by_address::ByAddress;
 
@@ -10,11 +11,11 @@ use super::identity::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
 use super::kilo::UNROUTABLE_FAMILY;
 use super::ranges::{RANGELESS_PEER, UNACCEPTED_RANGE};
 use super::{Finding, Rule};
-use crate::diagnostic::{FindingCause, Message, Quoted};
+use crate::diagnostic::{FindingCause, Message, Quoted, Severity};
 use crate::fleet::Fleet;
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
-use crate::net::Family;
+use crate::net::{Cidr, Family};
 use crate::packet::rule::NO_INITIATOR;
 use crate::place::Place;
 use crate::plan::{Plan, TargetReason, Withheld, WithheldRanges};
@@ -58,6 +59,9 @@ pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
         .into_values()
         .map(|(mut finding, mut targets)| {
             targets.sort();
+            if finding.rule == &UNACCEPTED_RANGE && 1 < targets.len() {
+                finding.help = finding.help.map(|it| format!("{it}, and so for each other target"));
+            }
             let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
             finding.message = format!("{} {}", finding.message, within(&targets)).into();
             // No node that could carry a range can be dialled.
@@ -170,7 +174,12 @@ pub(super) fn finding(withheld: &Withheld) -> Finding {
         TargetReason::FewerAnchors(fewer) => anchors::fewer(source, fewer),
         TargetReason::SilentAnchor(silent) => anchors::silent(source, silent),
         TargetReason::PerNodePods(pods) => anchors::per_node(source, pods),
-        TargetReason::Unaccepted { ranges, accepted } => unaccepted(source, ranges, accepted),
+        TargetReason::Unaccepted { ranges, accepted, whole, is_pathless } => {
+            let list = AcceptingList { target: &withheld.target, place: accepted };
+            let finding = unaccepted(source, ranges, *is_pathless);
+            let finding = finding.at(accepted.clone(), "does not contain it");
+            finding.help(acceptance(&list, &ranges.cidrs, *whole))
+        }
         TargetReason::Rangeless { peers } => rangeless(source, *peers),
         TargetReason::Family { family, ranges } => unroutable(source, *family, *ranges),
         TargetReason::NoInitiator { peers } => no_initiator(source, &withheld.target, *peers),
@@ -237,26 +246,45 @@ fn key(node: &Place) -> Place {
     node.key("annotations").key(annotation::KEY)
 }
 
-fn unaccepted(source: &ClusterName, ranges: &WithheldRanges, accepted: &Place) -> Finding {
-    let message = format!("{} left out: not in `acceptedNetworks`", listed_ranges(ranges));
-    Finding::on_cluster(&UNACCEPTED_RANGE, source, message)
-        .at(ranges.declared.clone(), DECLARED)
-        .at(accepted.clone(), "does not contain it")
-        .help(match &*ranges.cidrs {
-            few if few.len() <= text::NAMED => format!(
-                "to accept {}, add {} to `acceptedNetworks` in {}",
-                if few.len() == 1 { "it" } else { "them" },
-                listed_ranges(ranges),
-                Quoted(&accepted.source)
-            ),
-            _ => format!("to accept them, {}", accept_ranges(accepted)),
-        })
+fn unaccepted(source: &ClusterName, ranges: &WithheldRanges, is_pathless: bool) -> Finding {
+    let so = if is_pathless { ", so no path works between the linked clusters" } else { "" };
+    let message = format!("{} left out: not in `acceptedNetworks`{so}", listed_ranges(ranges));
+    let mut finding = Finding::on_cluster(&UNACCEPTED_RANGE, source, message);
+    if is_pathless {
+        finding.severity = Severity::Warning;
+    }
+    finding.at(ranges.declared.clone(), DECLARED)
 }
 
-/// Returns what accepts ranges that a list, which begins at this place, does not contain.
-pub(super) fn accept_ranges(list: &Place) -> String {
-    let file = Quoted(&list.source);
-    format!("add ranges to `acceptedNetworks` in {file} that contain all their addresses")
+/// Returns what makes a list contain ranges: the whole declared range, because nodes come and go, unless the list chose
+/// among its parts.
+fn acceptance(list: &AcceptingList, ranges: &[Cidr], whole: Option<Cidr>) -> String {
+    let added = match whole {
+        Some(whole) => whole.to_string(),
+        None if ranges.len() <= text::NAMED => listed(ranges.iter()),
+        None => return format!("to accept them, {}", accept_ranges(list)),
+    };
+    let it = if ranges.len() == 1 { "it" } else { "them" };
+    format!("to accept {it}, add {added} to {list}")
+}
+
+/// The list of ranges that a target accepts.
+pub(super) struct AcceptingList<'l> {
+    pub(super) target: &'l ClusterName,
+    /// Its first range.
+    pub(super) place: &'l Place,
+}
+
+impl fmt::Display for AcceptingList<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let file = Quoted(&self.place.source);
+        write!(formatter, "`acceptedNetworks` of `{}` in {file}", self.target)
+    }
+}
+
+/// Returns what accepts ranges that a list does not contain.
+pub(super) fn accept_ranges(list: &AcceptingList) -> String {
+    format!("add ranges to {list} that contain all their addresses")
 }
 
 /// Names the first few ranges.

@@ -21,7 +21,7 @@ use crate::packet::premise::{MaskedPod, Premise};
 use crate::packet::{AssumedDial, Doubt, Ending, messages};
 use crate::place::Place;
 use crate::plan::Plan;
-use crate::proof::rule::{EMPTY_EXPECTATION, NOTHING_PROVED, UNPROVED_CLUSTER, UNREACHED_PODS};
+use crate::proof::rule::{EMPTY_EXPECTATION, NOTHING_PROVED, UNREACHED_PODS};
 use crate::proof::verify::{Assumption, Failure, Verification};
 use crate::text::{NAMED, count, listed};
 use crate::wireguard::Endpoint;
@@ -31,6 +31,7 @@ mod leaks;
 mod left_out;
 mod outdated_tree;
 mod outsiders;
+mod unproved;
 pub mod unproved_nodes;
 
 pub use left_out::LackedAddress;
@@ -39,6 +40,7 @@ pub use outdated_tree::OutdatedTree;
 use assumed::{assumed, mismatched_pods};
 use leaks::leaks;
 use outsiders::outsiders;
+use unproved::unproved;
 use unproved_nodes::unproved_nodes;
 
 /// The gaps in the inputs of a proof. If nothing is proved, that follows from them.
@@ -355,29 +357,6 @@ fn unreached(fabric: &Fabric, site: SiteId, pods: &[Cidr]) -> Finding {
         count(pods.len(), "pod CIDR")
     );
     Finding::on_cluster(&UNREACHED_PODS, cluster, message)
-}
-
-/// Returns the linked clusters of which no node has declared paths.
-fn unproved(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
-    let mut apart: BTreeMap<SiteId, usize> = BTreeMap::new();
-    for at in &verification.apart {
-        *apart.entry(at.site).or_default() += 1;
-    }
-    let linked: BTreeSet<SiteId> =
-        verification.pairings.iter().filter(|it| it.is_linked).map(|it| it.from).collect();
-    linked
-        .into_iter()
-        .filter_map(|number| {
-            let site = fabric.site(number);
-            let nodes = site.model.topology.nodes.len();
-            (apart.get(&number) == Some(&nodes)).then(|| {
-                let message = "no paths from or to this cluster were checked: its nodes have no declared \
-                               paths";
-                let finding = Finding::on_cluster(&UNPROVED_CLUSTER, site.cluster, message);
-                finding.help("run `clustermesh validate` to see why")
-            })
-        })
-        .collect()
 }
 
 fn nothing_proved(fabric: &Fabric, verification: &Verification, are_silenced: bool) -> Finding {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::agent::fabric::SiteId;
+use crate::agent::fabric::{SiteId, SitePair};
 use crate::mesh::AddressClass;
 use crate::proof::reach::Counts;
 
@@ -22,6 +22,18 @@ pub struct Pairing {
     pub is_linked: bool,
     /// By class of sender and receiver. Many pairs have the same.
     pub tallies: Arc<Tallies>,
+}
+
+impl Pairing {
+    /// Returns its clusters.
+    pub fn pair(&self) -> SitePair {
+        SitePair { from: self.from, to: self.to }
+    }
+
+    /// Returns whether there are declared paths.
+    pub(super) fn has_declared(&self) -> bool {
+        self.tallies.values().any(|it| 0 < it.promised)
+    }
 }
 
 /// The classes of a sender and a receiver.

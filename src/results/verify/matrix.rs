@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use super::{CLASSES, SHOWN, Verified, are_assumed};
 use crate::agent::fabric::SiteId;
-use crate::mesh::State;
 use crate::proof::verify::{ClassPair, Pairing, Tally};
 use crate::report::alike::{Arrow, folded};
 use crate::report::table::TextTable;
@@ -112,14 +111,13 @@ impl Verified<'_, '_> {
         }
         // An external peer reaches the clusters that its entry lists, and the links of a cluster that joins or leaves wait
         // for it, so a missing link is intended.
-        let is_meant = |it: SiteId| {
-            let site = self.fabric.site(it);
-            !site.cluster.is_external() && site.entry.state == State::Joined
-        };
-        let apart = apart.iter().filter(|it| is_meant(it.from) && is_meant(it.to)).count();
-        if 0 < apart {
-            let have = if apart == 1 { "has" } else { "have" };
-            let _ = writeln!(rest, "{} of clusters {have} no link.", text::count(apart, "pair"));
+        let is_meant = |it: SiteId| self.fabric.site(it).entry.is_joined_cluster();
+        let apart = apart.iter().filter(|it| is_meant(it.from) && is_meant(it.to));
+        let apart: BTreeSet<_> = apart.map(|it| (it.from.min(it.to), it.from.max(it.to))).collect();
+        if !apart.is_empty() {
+            let have = if apart.len() == 1 { "has" } else { "have" };
+            let pairs = text::count(apart.len(), "pair");
+            let _ = writeln!(rest, "{pairs} of clusters {have} no link.");
         }
         rest
     }

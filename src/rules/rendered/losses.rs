@@ -13,7 +13,7 @@ use crate::place::Place;
 use crate::plan::{Plan, TargetReason, Withheld};
 use crate::rules::kilo::separation;
 use crate::rules::nodes::{CONTRADICTED, SILENT_CLUSTER};
-use crate::rules::plan::{accept_ranges, cause_of, finding as withheld, within};
+use crate::rules::plan::{AcceptingList, accept_ranges, cause_of, finding as withheld, within};
 use crate::rules::{Finding, LevelledFindings, Rule, bare, consequences, membership};
 use crate::text::{count, listed};
 use crate::tree_diff::Loss;
@@ -346,7 +346,8 @@ fn lost_source(
     match unaccepted.get(&[&target, &source]) {
         Some((list, cause)) => {
             let finding = finding.at((*list).clone(), "does not contain its ranges");
-            finding.with_cause(cause.clone()).help(accept_ranges(list))
+            let list = AcceptingList { target: &target, place: list };
+            finding.with_cause(cause.clone()).help(accept_ranges(&list))
         }
         None => finding,
     }

@@ -9,6 +9,7 @@ mod files;
 mod mistakes;
 mod mtu;
 mod nodes;
+mod one_finding;
 mod rendered_tree;
 mod whole_mesh;
 

@@ -229,7 +229,7 @@ fn what_a_target_does_not_accept_is_withheld() {
     );
     let run = folder.run(&["validate", "-o", "concise"]);
     insta::assert_snapshot!(run.stdout + &run.stderr, @"
-    mesh.yaml:43:16: notice[unaccepted-range] external.laptop: 10.200.0.5/32 left out: not in `acceptedNetworks` (target west)
+    mesh.yaml:43:16: warning[unaccepted-range] external.laptop: 10.200.0.5/32 left out: not in `acceptedNetworks`, so no path works between the linked clusters (target west)
     mesh.yaml:47:33: notice[unaccepted-range] external.router: 192.168.78.0/24 left out: not in `acceptedNetworks` (target west)
     ");
 }

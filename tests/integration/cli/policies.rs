@@ -269,7 +269,7 @@ fn findings_about_a_refused_link_name_the_policy() {
 fn findings_about_unaccepted_ranges_name_the_list() {
     let folder = Folder::rendered();
     accept(&folder, "north", "acceptedNetworks: [10.3.0.0/16, 10.103.0.0/24]");
-    let accepting = "add 10.1.1.0/24, 10.1.2.0/24 to `acceptedNetworks` in `policies/north.yaml`";
+    let accepting = "add 10.1.0.0/16 to `acceptedNetworks` of `north` in `policies/north.yaml`";
     let run = folder.run(&["render"]);
     assert_contains(&run.stderr, &format!("help: to accept them, {accepting}; if"));
     assert_eq!(folder.run(&["render", "--allow-empty", "*/east"]).code, 0);
@@ -283,7 +283,7 @@ fn findings_about_unaccepted_ranges_name_the_list() {
     folder.edit("mesh.yaml", east, &limited);
     let run = folder.run(&["validate"]);
     assert_contains(&run.stdout, "[unaccepted-range]: east: 10.1.1.0/24");
-    assert_contains(&run.stdout, "`acceptedNetworks` in `mesh.yaml`");
+    assert_contains(&run.stdout, "`acceptedNetworks` of `north` in `");
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn every_example_holds_what_it_promises() {
     tenant-bell      management       6/6         -            -
     tenant-curie     management       -           -            -
     tenant-dijkstra  management       -           -            -
-    12 pairs of clusters have no link.
+    6 pairs of clusters have no link.
 
     only management/mgmt-gw-2 carries 10.110.0.0/17 for tenant-ada, tenant-curie, tenant-dijkstra
     only management/mgmt-gw-3 carries 10.110.128.0/17 for tenant-ada, tenant-curie, tenant-dijkstra

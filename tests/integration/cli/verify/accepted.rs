@@ -21,7 +21,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
       |
     4 |   acceptedNetworks: [10.1.1.0/24, 10.2.0.0/16]
       |                      ----------- does not contain it
-    help: to accept it, add 10.1.2.0/24 to `acceptedNetworks` in `policies/west.yaml`
+    help: to accept it, add 10.1.2.0/24 to `acceptedNetworks` of `west` in `policies/west.yaml`
     notice[unaccepted-range]: east: 10.101.0.1/32, 10.101.0.2/32 left out: not in `acceptedNetworks` (target west)
      --> mesh.yaml:9:22
       |
@@ -32,7 +32,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
       |
     4 |   acceptedNetworks: [10.1.1.0/24, 10.2.0.0/16]
       |                      ----------- does not contain it
-    help: to accept them, add 10.101.0.1/32, 10.101.0.2/32 to `acceptedNetworks` in `policies/west.yaml`
+    help: to accept them, add 10.101.0.0/24 to `acceptedNetworks` of `west` in `policies/west.yaml`
 
     notice[unaccepted-range]: north: 10.102.0.1/32, 10.102.0.2/32 left out: not in `acceptedNetworks` (target west)
       --> mesh.yaml:12:22
@@ -44,7 +44,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
        |
      4 |   acceptedNetworks: [10.1.1.0/24, 10.2.0.0/16]
        |                      ----------- does not contain it
-    help: to accept them, add 10.102.0.1/32, 10.102.0.2/32 to `acceptedNetworks` in `policies/west.yaml`
+    help: to accept them, add 10.102.0.0/24 to `acceptedNetworks` of `west` in `policies/west.yaml`
 
     west: +0 ~2 -0 files, 3 Peers of 2 clusters (+0 ~3 -1)
     2 targets unchanged
