@@ -97,7 +97,7 @@ impl Deref for MappingEntries {
 }
 
 impl MappingEntry {
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.key.scalar.text
     }
 }
@@ -141,7 +141,7 @@ impl TreeNode {
     }
 
     /// Returns the part that a step of a pointer leads to, with its key if it has one.
-    pub(super) fn child(&self, step: &str) -> Option<(&Self, Option<&TreeKey>)> {
+    pub(crate) fn child(&self, step: &str) -> Option<(&Self, Option<&TreeKey>)> {
         match &self.value {
             TreeValue::Scalar(_) => None,
             TreeValue::Sequence(items) => {

@@ -21,8 +21,8 @@ pub(super) struct WrittenSide {
     pub(super) cluster: Option<String>,
     pub(super) clusters: Option<Vec<String>>,
     pub(super) group: Option<String>,
-    /// Whether its clusters are those of the other side.
-    pub(super) is_other: bool,
+    /// Whether its clusters are those of the other side. Only `true` has a meaning.
+    pub(super) other: Option<bool>,
     pub(super) node_selector: Option<WrittenSelector>,
     pub(super) addresses: Option<Vec<String>>,
     pub(super) class: Option<SideClass>,
@@ -54,7 +54,7 @@ impl SideReader<'_> {
         if to.class.is_some_and(|it| ranges.contains(&it)) && to.node_selector.is_some() {
             self.findings.push(behind_no_node(place));
         }
-        let (of_sender, of_receiver) = (from.is_other, to.is_other);
+        let [of_sender, of_receiver] = [&from, &to].map(|it| it.other == Some(true));
         // Both, so that all mistakes are reported.
         let from = self.side(from, place.key("from"), "from");
         let to = self.side(to, place.key("to"), "to");
@@ -94,6 +94,13 @@ impl SideReader<'_> {
     }
 
     fn side(&mut self, side: WrittenSide, place: Place, field: &str) -> Option<Selection> {
+        if side.other == Some(false) {
+            let finding = Finding::new(&mistake::INVALID_VALUE, "`other` can only be `true`");
+            let finding = finding.at(place.key("other"), "");
+            self.findings
+                .push(finding.help("remove `other`, or write the clusters that are meant"));
+            return None;
+        }
         if !side.selects() {
             let message = format!("`{field}` selects nothing");
             self.findings.push(
@@ -155,11 +162,17 @@ impl SideReader<'_> {
         let Some(group) = self.groups.get(name) else {
             let message = format!("unknown group {}", Quoted(name));
             let finding = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, "").shadow();
+            let finding = finding.of_name(name);
+            let known: Vec<String> = self.groups.names().map(|it| Quoted(it).to_string()).collect();
+            let declare =
+                "declare it under `spec.groups` of a mesh, or under `groups` of the config";
             self.findings.push(match nearest(name, self.groups.names()) {
                 Some(meant) => finding.meant(meant),
-                None => finding.help(
-                    "declare it under `spec.groups` of a mesh, or under `groups` of the config",
-                ),
+                None if known.is_empty() => finding.help(declare),
+                None => finding.help(format!(
+                    "write the group that is meant ({}), or {declare}",
+                    known.join(", ")
+                )),
             });
             return None;
         };
@@ -178,7 +191,7 @@ impl WrittenSide {
             ("cluster", self.cluster.is_some()),
             ("clusters", self.clusters.is_some()),
             ("group", self.group.is_some()),
-            ("other", self.is_other),
+            ("other", self.other == Some(true)),
         ];
         let written = choices.into_iter().filter(|(_, is_written)| *is_written);
         written.map(|(field, _)| field).collect()

@@ -93,7 +93,7 @@ pub(crate) fn unknown_cluster<'a>(
 ) -> Finding {
     let message = format!("{prefix} {}", Quoted(text));
     let finding = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, "").of_name(text);
-    let known: Vec<&str> = known.collect();
+    let known: Vec<&str> = known.filter(|it| !it.is_empty()).collect();
     suggesting(text, known.iter().copied(), finding).unwrap_or_else(|finding| match &known[..] {
         [] => finding,
         known => finding.help(format!(
@@ -125,6 +125,17 @@ pub(crate) fn or_group<'g>(
     Finding { message, replacement: None, alike: None, ..finding }
         .at(group.place.clone(), "the group")
         .help(help)
+}
+
+/// Returns a finding about a group that is not known, or that its name is that of one of these clusters.
+pub fn or_cluster(finding: Finding, clusters: &BTreeSet<String>) -> Finding {
+    let Some(name) =
+        finding.named.clone().filter(|it| finding.is_shadow && clusters.contains(&**it))
+    else {
+        return finding;
+    };
+    let message = format!("{} is a cluster, not a group", Quoted(&name)).into();
+    Finding { message, replacement: None, ..finding }.help(format!("write `cluster: {name}`"))
 }
 
 impl<'g> KnownGroups<'g> {

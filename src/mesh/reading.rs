@@ -1,10 +1,11 @@
 //! The reading: which documents are meshes, and which are passed over.
 
+use std::collections::BTreeSet;
 use std::mem;
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::document::{Form, Source, TreeNode, TreeValue, nearest};
-use crate::place::Place;
+use crate::place::{Place, Pointer};
 
 use super::gate::{self, Outline};
 use super::operator::UnprotectedMeshes;
@@ -99,7 +100,13 @@ impl MeshReader {
                 let mesh = outline.and_then(|outline| outline.salvaged(problems.listed()));
                 self.reading.salvaged.extend(mesh);
             }
-            findings.retain(|diagnostic| !follows(diagnostic, problems.listed()));
+            let written = WrittenMesh { node, place };
+            let misnamed = written.misnamed();
+            findings.retain(|it| {
+                let is_misnamed = it.named.as_deref().is_some_and(|it| misnamed.contains(it));
+                !is_misnamed && !written.follows(it, problems.listed())
+            });
+            self.reading.named.extend(misnamed);
         }
         self.mistakes.append(problems);
         self.mistakes.append(findings);
@@ -121,23 +128,53 @@ fn of_config(finding: Finding) -> Finding {
     Finding { replacement: None, ..finding }.help(help)
 }
 
-/// Returns whether a mistake may be nothing but the shadow of mistakes in the structure: it is about
-/// what one of them is about, or about something missing beside it.
-fn follows(diagnostic: &Finding, problems: &[Finding]) -> bool {
-    let Some(first) = diagnostic.labels.first() else {
-        return false;
-    };
-    let own = first.place.pointer.clone();
-    let is_of_topology = own.steps().any(|it| it == "topology");
-    let own = if diagnostic.is_shadow { own.parent() } else { own };
-    let places = problems.iter().filter_map(|it| it.labels.first());
-    places.map(|label| &label.place.pointer).any(|pointer| {
-        pointer.is_within(&own)
-            || own.is_within(pointer)
-            || diagnostic.rule == &mistake::UNKNOWN_CLUSTER
-                && !is_of_topology
-                && pointer.steps().any(|it| it == "topology")
-    })
+/// A mesh as it is written.
+struct WrittenMesh<'w> {
+    node: &'w TreeNode,
+    place: &'w Place,
+}
+
+impl WrittenMesh<'_> {
+    /// Returns whether a mistake may be nothing but the shadow of mistakes in the structure: it is about
+    /// what one of them is about, or about something missing beside it.
+    fn follows(&self, diagnostic: &Finding, problems: &[Finding]) -> bool {
+        let Some(first) = diagnostic.labels.first() else {
+            return false;
+        };
+        let own = first.place.pointer.clone();
+        let is_of_topology = own.steps().any(|it| it == "topology");
+        let is_shadow = diagnostic.is_shadow || !self.has(&own);
+        let own = if is_shadow { own.parent() } else { own };
+        let places = problems.iter().filter_map(|it| it.labels.first());
+        places.map(|label| &label.place.pointer).any(|pointer| {
+            pointer.is_within(&own)
+                || own.is_within(pointer)
+                || diagnostic.rule == &mistake::UNKNOWN_CLUSTER
+                    && !is_of_topology
+                    && pointer.steps().any(|it| it == "topology")
+        })
+    }
+
+    /// Returns whether something is written at a pointer. A required field that is missing has a default value, but is not written.
+    fn has(&self, pointer: &Pointer) -> bool {
+        let mut steps = pointer.steps().skip(self.place.pointer.steps().count());
+        steps.try_fold(self.node, |node, step| Some(node.child(&step)?.0)).is_some()
+    }
+
+    /// Returns the names of clusters in fields that are misspelled.
+    fn misnamed(&self) -> BTreeSet<String> {
+        let clusters = self.node.get("spec").and_then(|it| it.get("clusters"));
+        let Some(TreeNode { value: TreeValue::Sequence(entries), .. }) = clusters else {
+            return BTreeSet::new();
+        };
+        let unnamed = entries.iter().filter(|it| it.get("name").is_none());
+        let fields = unnamed.filter_map(|it| match &it.value {
+            TreeValue::Mapping(fields) => Some(fields.iter()),
+            TreeValue::Scalar(_) | TreeValue::Sequence(_) => None,
+        });
+        let fields = fields.flatten().filter(|it| nearest(it.name(), ["name"]).is_some());
+        fields.filter_map(|it| it.value.text().map(str::to_owned)).collect()
+    }
 }
 
 /// Reports a document that was not read, as an error if it was probably meant to be a mesh.

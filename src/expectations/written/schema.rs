@@ -28,10 +28,7 @@ pub(super) fn one_choice() -> Value {
     let choices = choices();
     let rules = choices.iter().map(|(field, value)| {
         let others = choices.iter().filter(|it| it.0 != *field);
-        let others = others.map(|(other, _)| {
-            let absent = if *other == "other" { json!([false, null]) } else { json!([null]) };
-            ((*other).to_owned(), json!({ "enum": absent }))
-        });
+        let others = others.map(|(other, _)| ((*other).to_owned(), json!({ "enum": [null] })));
         json!({
             "if": { "properties": { *field: value }, "required": [field] },
             "then": { "properties": Value::Object(others.collect()) },

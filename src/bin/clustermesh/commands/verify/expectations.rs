@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clustermesh::config::ceilings::Counted;
 use clustermesh::expectations::{self, Expectations};
+use clustermesh::mesh::or_cluster;
 use clustermesh::results::source_texts::SourceTexts;
 use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::beyond_ceiling;
@@ -32,8 +33,10 @@ pub(crate) fn read(
     let expectations = match read {
         Ok(expectations) => expectations,
         Err(mut problems) => {
-            // Their groups are in a mesh that cannot be read.
-            problems.retain(|it| !inputs.is_unparsable || !it.is_shadow);
+            // Their groups may be in a mesh that was not read as it is meant.
+            problems.retain(|it| inputs.is_whole || !it.is_shadow);
+            let problems = problems.into_iter().map(|it| or_cluster(it, &inputs.named));
+            let problems: Vec<Finding> = problems.collect();
             let problems = inputs.files.presentable(&problems).into_owned();
             return Ok((Expectations::default(), problems));
         }
