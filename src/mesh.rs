@@ -48,13 +48,14 @@ mod underlay;
 
 pub use address_class::AddressClass;
 pub use advertise::{Advertise, PodRanges, WireguardAddresses};
+pub(crate) use anchor::without_effect;
 pub use anchor::{Anchor, Named};
 pub use assumed::{AssumedValue, AssumedValueError};
 pub use control::ControlKind;
 pub use distribution::{Distribution, K3S, KUBEADM};
 pub use dns::ClusterDns;
 pub use external::ExternalPeer;
-pub use group::{Group, KnownGroups};
+pub use group::{Group, KnownGroups, or_cluster};
 pub use mistakes::invalid_name;
 pub use mtu::{LEAST_WITH_IPV6, Mtu};
 pub use networks::{accepted, local_networks};

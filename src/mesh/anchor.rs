@@ -111,6 +111,28 @@ fn is_shared(cidr: Cidr, advertise: Advertise, declared: &DeclaredNetworks) -> b
     ranges.any(|range| range.cidr == cidr)
 }
 
+/// Reports a range in an anchor of which each node carries its own part, unless `advertise` has a value.
+pub(crate) fn without_effect(
+    range: &Range,
+    declared: &Range,
+    what: &str,
+    advertised: Option<&str>,
+) -> Finding {
+    let message = format!(
+        "{} has no effect in `anchors`, because each node carries its own {what}",
+        range.cidr
+    );
+    let mut finding = Finding::new(&mistake::INVALID_ANCHOR, message);
+    finding.severity = Severity::Warning;
+    let finding = finding.at(range.place.clone(), "").at(declared.place.clone(), "declared here");
+    finding.help(match advertised {
+        Some(value) => format!(
+            "write `advertise: {{ {value} }}` if one location should carry the whole range, else remove the range here"
+        ),
+        None => "remove the range here".to_owned(),
+    })
+}
+
 fn undeclared(range: &Range, declared: &DeclaredNetworks) -> Finding {
     let cidr = range.cidr;
     let mut around = declared.ranges.iter();
@@ -128,17 +150,7 @@ fn undeclared(range: &Range, declared: &DeclaredNetworks) -> Finding {
                 }
                 _ => ("pod CIDR", "podCIDRs: Declared"),
             };
-            let message = format!(
-                "{cidr} has no effect in `anchors`, because each node carries its own {what}"
-            );
-            let mut finding = Finding::new(&mistake::INVALID_ANCHOR, message);
-            finding.severity = Severity::Warning;
-            finding
-                .at(range.place.clone(), "")
-                .at(around.place.clone(), "declared here")
-                .help(format!(
-                    "write `advertise: {{ {value} }}` if one location should carry the whole range, else remove the range here"
-                ))
+            without_effect(range, around, what, Some(value))
         }
         Some(around) => finding
             .at(around.place.clone(), "inside this range")

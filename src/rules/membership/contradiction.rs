@@ -11,7 +11,7 @@ use crate::kilo::location_label::{fitting_label, rivals};
 use crate::membership::{Contradicted, Contradiction, ExcludedReason};
 use crate::mesh::{DEFAULT_TOPOLOGY_LABEL, Networks, PodRanges, Range, State};
 use crate::name::ClusterName;
-use crate::net::Cidr;
+use crate::net::{Cidr, family};
 use crate::proposal::pod_ranges;
 use crate::rules::Finding;
 use crate::rules::nodes::CONTRADICTED;
@@ -200,29 +200,45 @@ fn wireguard_line(member: &Member) -> Option<String> {
 }
 
 /// Returns the line for ranges that a flat entry lacks. A range that no node uses and another cluster has is the one that was
-/// mistyped.
+/// mistyped; another one may be for Services.
 fn flat_line(member: &Member, lacking: &[Cidr], outside: IpAddr) -> String {
     let name = &member.entry.name;
     let lacking = list(lacking);
-    match mistyped(member, outside) {
-        Some(range) => {
-            format!("write {lacking} instead of {} in `allowedNetworks` of `{name}`", range.cidr)
-        }
-        None => {
-            format!("add {lacking} to `allowedNetworks` of `{name}`, unless its nodes are wrong")
-        }
+    if let Some(range) = mistyped(member, outside) {
+        return format!(
+            "write {lacking} instead of {} in `allowedNetworks` of `{name}`",
+            range.cidr
+        );
+    }
+    let add = format!("add {lacking} to `allowedNetworks` of `{name}`");
+    let unused = unused(member).map(|it| it.cidr).filter(|it| it.family() == family(outside));
+    let unused: Vec<Cidr> = unused.collect();
+    match &*unused {
+        [] => format!("{add}, unless its nodes are wrong"),
+        [one] => format!(
+            "if {one}, in which no node has an address, is a typo, write {lacking} instead; otherwise {add}"
+        ),
+        several => format!(
+            "if one of {}, in which no node has an address, is a typo, write {lacking} instead; otherwise {add}",
+            listed(several)
+        ),
     }
 }
 
 /// Returns the range of a flat entry that no node uses and another cluster has, and that is most like an address outside of all.
 fn mistyped<'m>(member: &'m Member<'m>, outside: IpAddr) -> Option<&'m Range> {
-    let Networks::Flat { allowed } = &member.entry.networks else {
-        return None;
-    };
-    let unused = member.cluster.without_addresses(allowed.iter());
     let is_of_other =
         |it: &&Range| others(member, &member.entry.name).any(|other| other.cidr.overlaps(it.cidr));
-    unused.filter(is_of_other).max_by_key(|it| it.cidr.common_bits(outside))
+    unused(member).filter(is_of_other).max_by_key(|it| it.cidr.common_bits(outside))
+}
+
+/// Returns the ranges of a flat entry that no node uses.
+fn unused<'m>(member: &'m Member<'m>) -> impl Iterator<Item = &'m Range> {
+    let allowed = match &member.entry.networks {
+        Networks::Flat { allowed } => allowed.as_slice(),
+        Networks::Typed { .. } => &[],
+    };
+    member.cluster.without_addresses(allowed.iter())
 }
 
 /// Returns the ranges of the other clusters of a mesh.

@@ -1,12 +1,13 @@
 //! Flat lists: what an entry of `allowedNetworks` is for, as far as nodes show it.
 
 use std::net::IpAddr;
+use std::slice;
 
 use super::{MISPLACED_WIREGUARD_IP, UMBRELLA_RANGE};
 use crate::fleet::Member;
 use crate::kilo::node::annotation;
 use crate::membership::PeerCandidate;
-use crate::mesh::{Anchor, Networks, PodRanges, Range, WireguardAddresses};
+use crate::mesh::{self, Anchor, Networks, PodRanges, Range, WireguardAddresses};
 use crate::net::Cidr;
 use crate::rules::Finding;
 use crate::rules::endpoints::MISSING_CARRIER;
@@ -27,6 +28,7 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     let held = held(member, allowed);
     let home = home(&held, allowed);
     let mut findings = uncarried(member, allowed);
+    findings.extend(without_effect(member, allowed));
     if let Some((_, home)) =
         home.filter(|(_, range)| holds_pods(range, &member.membership.candidates))
     {
@@ -72,6 +74,35 @@ fn uncarried(member: &Member, allowed: &[Range]) -> Vec<Finding> {
         findings.push(uncarried_ranges(member, &left, "wireguardAddresses", "WireGuard addresses"));
     }
     findings
+}
+
+/// Reports ranges in anchors of which each node carries its own part.
+fn without_effect(member: &Member, allowed: &[Range]) -> Vec<Finding> {
+    let (entry, cluster) = (member.entry, &member.cluster);
+    let candidates = &member.membership.candidates;
+    let named = entry.anchors.iter().flat_map(|anchor| {
+        let place = anchor.place.key("ranges");
+        let ranges = anchor.ranges.iter().flatten().enumerate();
+        ranges.map(move |(index, cidr)| Range { cidr: *cidr, place: place.index(index) })
+    });
+    let found = named.filter(|it| !cluster.shared.contains(&it.cidr)).filter_map(|range| {
+        let declared = allowed.iter().find(|it| it.cidr == range.cidr)?;
+        let is_inside = |it: &Cidr| range.cidr.contains(*it);
+        let has_pods = candidates.iter().flat_map(|it| &it.pods).any(is_inside);
+        let has_subnet = held(member, slice::from_ref(declared)).len() == candidates.len();
+        let (what, is_advertised, value) = if has_pods {
+            ("pod CIDR", entry.advertise.pods == PodRanges::Declared, Some("podCIDRs: Declared"))
+        } else if has_subnet {
+            let is_advertised = entry.advertise.wireguard == WireguardAddresses::Carrier;
+            ("address", is_advertised, Some("wireguardAddresses: Carrier"))
+        } else {
+            ("address", false, None)
+        };
+        let finding =
+            (!is_advertised).then(|| mesh::without_effect(&range, declared, what, value))?;
+        Some(finding.about(&entry.name))
+    });
+    if candidates.is_empty() { Vec::new() } else { found.collect() }
 }
 
 fn uncarried_ranges(member: &Member, left: &[&Range], field: &str, what: &str) -> Finding {

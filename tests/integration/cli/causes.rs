@@ -328,7 +328,7 @@ fn a_range_that_a_flat_entry_lacks_is_named() {
     assert_contains(&run.stdout, "does not contain them");
     assert_contains(
         &run.stdout,
-        "help: add 10.104.0.0/16 to `allowedNetworks` of `tenant-dijkstra`",
+        "otherwise add 10.104.0.0/16 to `allowedNetworks` of `tenant-dijkstra`",
     );
     // Another cluster has the range that was mistyped.
     folder.edit(
