@@ -32,6 +32,8 @@ pub struct Mirrors<'a> {
     pub flaws: Vec<Flawed<'a>>,
     /// The clusters of which it is unknown what they have under some names, with these.
     pub unknown: BTreeMap<&'a ClusterName, BTreeSet<&'a ServiceName>>,
+    /// The Services in their snapshots that no mesh names, as it did when these were taken.
+    pub unnamed: BTreeMap<&'a ClusterName, Vec<String>>,
     /// Those of them that have no snapshot of Services.
     pub unread: BTreeSet<&'a ClusterName>,
 }
@@ -88,8 +90,8 @@ pub enum Flaw {
     Vanished,
     /// It has other cluster IPs: these.
     Moved(Vec<IpAddr>),
-    /// It does not have this port.
-    NoPort(ServicePort),
+    /// It does not have this port, but these others that the mesh does not name.
+    NoPort(ServicePort, Vec<ServicePort>),
     /// No Peer of the target carries its cluster IP.
     Uncarried(IpAddr),
 }
@@ -104,7 +106,7 @@ impl Flaw {
             | Self::IsMirror
             | Self::Taken
             | Self::OtherFamily(_) => true,
-            Self::Vanished | Self::Moved(_) | Self::NoPort(_) | Self::Uncarried(_) => false,
+            Self::Vanished | Self::Moved(_) | Self::NoPort(..) | Self::Uncarried(_) => false,
         }
     }
 }
@@ -134,6 +136,7 @@ impl<'a> Mirrors<'a> {
                 }
             }
         }
+        mirrors.unnamed = unnamed(&mirrors, meshes, snapshots);
         for services in mirrors.targets.values_mut() {
             services.sort_by_key(|it| (it.mesh, &it.service.source, &it.service.local));
         }
@@ -244,6 +247,22 @@ fn is_rendered(found: &FoundService) -> bool {
 }
 
 /// Returns what is wrong with a Service where it comes from.
+/// Returns the Services that no mesh names, of clusters of which something is unknown.
+fn unnamed<'a>(
+    mirrors: &Mirrors<'a>,
+    meshes: &[Mesh],
+    snapshots: &ServiceSnapshots,
+) -> BTreeMap<&'a ClusterName, Vec<String>> {
+    let unknown = mirrors.unknown.keys().filter_map(|cluster| {
+        let named = meshes.iter().flat_map(|it| it.services_of(cluster));
+        let named: BTreeSet<String> = named.map(ToString::to_string).collect();
+        let mut names = snapshots.get(*cluster)?.found();
+        names.retain(|it| !named.contains(it));
+        (!names.is_empty()).then_some((*cluster, names))
+    });
+    unknown.collect()
+}
+
 fn flaws_of(service: &MirroredService, found: Option<&FoundService>) -> Vec<Flaw> {
     let Some(found) = found else {
         return vec![Flaw::Vanished];
@@ -263,12 +282,13 @@ fn flaws_of(service: &MirroredService, found: Option<&FoundService>) -> Vec<Flaw
     let known: BTreeSet<&IpAddr> = found.cluster_ips.iter().collect();
     let moved = service.addresses.iter().any(|it| !known.contains(it));
     let moved = moved.then(|| Flaw::Moved(found.cluster_ips.clone()));
-    let is_there = |port: &&ServicePort| {
-        let same = |it: &ServicePort| (it.port, it.protocol) == (port.port, port.protocol);
-        found.ports.iter().any(same)
+    let without = |some: &[ServicePort], others: &[ServicePort]| -> Vec<ServicePort> {
+        let is_there = |port: &ServicePort| others.iter().any(|it| it.is_same(port));
+        some.iter().filter(|it| !is_there(it)).cloned().collect()
     };
-    let missing = service.ports.iter().filter(|it| !is_there(it));
-    let missing = missing.map(|it| Flaw::NoPort(it.clone()));
+    let unnamed = without(&found.ports, &service.ports);
+    let missing = without(&service.ports, &found.ports).into_iter();
+    let missing = missing.map(|it| Flaw::NoPort(it, unnamed.clone()));
     moved.into_iter().chain(missing).collect()
 }
 

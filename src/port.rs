@@ -36,6 +36,13 @@ pub enum Protocol {
     Sctp,
 }
 
+impl ServicePort {
+    /// Returns whether another port has the same number and protocol, so that both are one for packets.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.port, self.protocol) == (other.port, other.protocol)
+    }
+}
+
 impl fmt::Display for ServicePort {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         let protocol = match self.protocol {

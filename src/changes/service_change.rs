@@ -41,6 +41,8 @@ pub enum ServiceChangeKind {
         lost: Vec<ServicePort>,
         /// Those that it did not have.
         gained: Vec<ServicePort>,
+        /// Those that have another name or application protocol: before and now.
+        changed: Vec<[ServicePort; 2]>,
     },
 }
 
@@ -95,14 +97,19 @@ fn by_name<'m>(mirrors: &'m Mirrors) -> NamedMirrors<'m> {
 }
 
 fn difference(before: &Mirror, after: &Mirror) -> Option<ServiceChangeKind> {
-    let without = |some: &Mirror, others: &Mirror| -> Vec<ServicePort> {
-        let ports = some.service.ports.iter();
-        let lacking = ports.filter(|it| !others.service.ports.contains(it));
-        lacking.cloned().collect()
+    let [before_ports, after_ports] = [before, after].map(|it| &it.service.ports);
+    let same = |port: &ServicePort, others: &[ServicePort]| {
+        others.iter().find(|it| it.is_same(port)).cloned()
     };
-    let (lost, gained) = (without(before, after), without(after, before));
-    if !lost.is_empty() || before.address == after.address && !gained.is_empty() {
-        return Some(ServiceChangeKind::Ports { lost, gained });
+    let without = |some: &[ServicePort], others: &[ServicePort]| -> Vec<ServicePort> {
+        some.iter().filter(|it| same(it, others).is_none()).cloned().collect()
+    };
+    let (lost, gained) = (without(before_ports, after_ports), without(after_ports, before_ports));
+    let both = before_ports.iter().filter_map(|it| Some([it.clone(), same(it, after_ports)?]));
+    let changed: Vec<[ServicePort; 2]> = both.filter(|[then, now]| then != now).collect();
+    let is_other = !gained.is_empty() || !changed.is_empty();
+    if !lost.is_empty() || before.address == after.address && is_other {
+        return Some(ServiceChangeKind::Ports { lost, gained, changed });
     }
     (before.address != after.address)
         .then_some(ServiceChangeKind::Moved { from: before.address, to: after.address })

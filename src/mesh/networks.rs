@@ -69,7 +69,7 @@ impl Networks {
         let (outside_of, help) = match self {
             Self::Typed { services: Some(range), .. } => (
                 format!("`serviceCIDR` ({})", range.cidr),
-                "correct `serviceCIDR`, or write the cluster IP that `kubectl get service` prints"
+                "write the cluster IP that `kubectl get service` prints, or correct `serviceCIDR`"
                     .to_owned(),
             ),
             Self::Typed { .. } => (

@@ -16,7 +16,7 @@ use super::entry::Draft;
 use super::external::{Drafts, clusters};
 use super::mistakes::{REMOVE_ONE, name_or_finding};
 use super::raw::{RawService, RawServicePort};
-use super::{Mesh, Topology, unknown_cluster};
+use super::{Mesh, Networks, Topology, unknown_cluster};
 
 /// A Service of one cluster that others get.
 #[derive(Clone, Debug)]
@@ -93,7 +93,10 @@ impl ServiceGate<'_> {
         let (source, local, targets) = (source?.name.clone()?, local?, targets?);
         let before = findings.len();
         for (index, text) in written.r#in.iter().enumerate() {
+            // With wrong addresses, another cluster may be meant as the source.
             let target = self.drafts.get(&**text);
+            let target =
+                target.filter(|it| addresses.is_some() || it.name.as_ref() != Some(&source));
             let refusal = target.and_then(|it| self.refusal(&source, it, &local));
             findings.extend(refusal.map(|it| it.at(place.index(index), "")));
         }
@@ -150,11 +153,39 @@ impl ServiceGate<'_> {
             if let Some(networks) = networks
                 && !networks.has_common(address)
             {
-                findings.push(networks.not_common(place.index(index)));
+                let place = place.index(index);
+                let owner = self.owner(address);
+                findings.push(match owner {
+                    Some(owner) => self.of_other(source, owner, place),
+                    None => networks.not_common(place),
+                });
             }
             addresses.push(address);
         }
         (findings.len() == before).then_some(addresses)
+    }
+
+    /// Returns the cluster that declares an address as one of a Service.
+    fn owner(&self, address: IpAddr) -> Option<&Draft> {
+        let has = |it: &&&Draft| match &it.declared.networks {
+            Some(Networks::Typed { services, .. }) => {
+                services.iter().any(|it| it.cidr.holds(address))
+            }
+            Some(Networks::Flat { .. }) | None => false,
+        };
+        self.drafts.values().find(has).copied()
+    }
+
+    /// Reports a cluster IP of another cluster than the one that is named.
+    fn of_other(&self, source: Option<&Draft>, owner: &Draft, place: Place) -> Finding {
+        let [named, owner] = [source.map_or("", |it| &*it.text), &*owner.text];
+        let message = format!("the cluster IP is in `serviceCIDR` of `{owner}`, not of `{named}`");
+        let finding = Finding::new(&mistake::INVALID_VALUE, message);
+        let finding = finding.at(self.place.key("cluster"), "").at(place, "the cluster IP");
+        finding.corrected(
+            owner,
+            format!("write `cluster: {owner}`, or the cluster IP of a Service of `{named}`"),
+        )
     }
 
     /// Returns why a cluster does not get the Service.

@@ -1,7 +1,7 @@
 //! Services of other clusters: which ones a cluster does not get, and which do not work.
 
 use super::Finding;
-use crate::diagnostic::Severity;
+use crate::diagnostic::{FindingCause, Severity};
 use crate::mesh::MirroredService;
 use crate::mirror::{Flaw, Flawed, Mirrors};
 use crate::name::{ClusterName, ServiceName};
@@ -36,15 +36,27 @@ pub fn holds_back_services(finding: &Finding) -> bool {
 
 /// Returns the clusters of which it is not known what they have under the names of Services.
 fn unknown(mirrors: &Mirrors) -> Vec<Finding> {
-    let unknown = mirrors.unknown.iter().map(|(cluster, services)| {
-        let services = listed(services.iter().map(|it| format!("`{it}`")));
+    let unknown = mirrors.unknown.iter().map(|(cluster, services_of)| {
+        let services = listed(services_of.iter().map(|it| format!("`{it}`")));
         let message = if mirrors.unread.contains(cluster) {
             format!("it has no snapshot of Services, so {services} cannot be checked")
         } else {
             format!("its snapshot of Services lacks {services}")
         };
         let help = "run `clustermesh snapshot --services`, or with `--from` a file of each cluster";
-        Finding::on_cluster(&MISSING_SERVICES, cluster, message).help(help)
+        let help = match mirrors.unnamed.get(cluster) {
+            Some(unnamed) => format!(
+                "correct the name if another Service is meant ({}); otherwise {help}",
+                listed(unnamed.iter().map(|it| format!("`{it}`")))
+            ),
+            None => help.to_owned(),
+        };
+        // Clusters lack a misspelled name together, and one of them shows what is meant.
+        let is_lead = |it: &&&ClusterName| mirrors.unknown.get(**it) == Some(services_of);
+        let lead = mirrors.unnamed.keys().find(is_lead).filter(|it| **it != *cluster);
+        let lead = lead.map(|it| FindingCause::of(&MISSING_SERVICES, it));
+        let finding = Finding::on_cluster(&MISSING_SERVICES, cluster, message).with_cause(lead);
+        finding.of_name(cluster.as_str()).help(help)
     });
     unknown.collect()
 }
@@ -52,7 +64,7 @@ fn unknown(mirrors: &Mirrors) -> Vec<Finding> {
 fn flawed(flawed: &Flawed) -> Finding {
     let Flawed { service, target, flaw } = flawed;
     let rule = match flaw {
-        Flaw::Vanished | Flaw::Moved(_) | Flaw::NoPort(_) => &CHANGED_SERVICE,
+        Flaw::Vanished | Flaw::Moved(_) | Flaw::NoPort(..) => &CHANGED_SERVICE,
         Flaw::Uncarried(_) => &UNCARRIED_SERVICE,
         _ => &UNMIRRORED_SERVICE,
     };
@@ -85,14 +97,14 @@ fn message(service: &MirroredService, flaw: &Flaw) -> String {
             "does not get `{local}` of `{source}`, because Kilo routes {family} there, and `clusterIPs` has no {family} address"
         ),
         Flaw::Vanished => {
-            format!("`{name}` no longer exists, but `render` still writes it for other clusters")
+            format!("`{name}` does not exist, but `render` writes it for other clusters")
         }
         Flaw::Moved(addresses) => format!(
             "`{name}` has the cluster IP {}, but `clusterIPs` has {}",
             text::list(addresses),
             text::list(&service.addresses)
         ),
-        Flaw::NoPort(port) => format!("`{name}` has no port {port}"),
+        Flaw::NoPort(port, _) => format!("`{name}` has no port {port}"),
         Flaw::Uncarried(address) => {
             format!("gets `{local}`, but no Peer of `{source}` contains {address}")
         }
@@ -116,15 +128,22 @@ fn help(service: &MirroredService, cluster: &ClusterName, flaw: &Flaw) -> String
         Flaw::OtherFamily(_) => format!(
             "add the other cluster IP of the Service to `clusterIPs`, or remove `{cluster}` from `in`"
         ),
-        Flaw::Vanished => "create the Service again, or remove this item".to_owned(),
+        Flaw::Vanished => {
+            "correct the name if it is wrong; otherwise create the Service, or remove this item"
+                .to_owned()
+        }
         Flaw::Moved(addresses) => {
             let families: Vec<Family> = service.addresses.iter().map(|it| family(*it)).collect();
             let same = addresses.iter().filter(|it| families.contains(&family(**it)));
             format!("write `clusterIPs: [{}]`", text::list(same))
         }
-        Flaw::NoPort(_) => {
+        Flaw::NoPort(_, unnamed) if unnamed.is_empty() => {
             format!("remove the port from the item, or add it to the Service; {again}")
         }
+        Flaw::NoPort(_, unnamed) => format!(
+            "write a port that the Service has ({}), or add this one to the Service; {again}",
+            listed(unnamed)
+        ),
         Flaw::Uncarried(address) => format!(
             "run `clustermesh render`, then `clustermesh trace {cluster} {address}`, which shows the reason"
         ),

@@ -221,6 +221,12 @@ impl ServiceSnapshot {
         Some(self.services.get(found.ok()?)?.found.as_ref())
     }
 
+    /// Returns the names of the Services that there are, each with its namespace.
+    pub fn found(&self) -> Vec<String> {
+        let found = self.services.iter().filter(|it| it.found.is_some());
+        found.map(|it| format!("{}/{}", it.key().0, it.key().1)).collect()
+    }
+
     /// Returns how many Services were looked for, and how many there are.
     pub fn counts(&self) -> (usize, usize) {
         let found = self.services.iter().filter(|it| it.found.is_some());

@@ -6,7 +6,7 @@ use crate::changes::{
     Cause, CauseEffect, Changes, LoadChange, NamedNode, NodeChange, PathChange, PathCounts,
     PeerChange, PeerChangeKind, PeerCounts, ServiceChange, ServiceChangeKind,
 };
-use crate::diagnostic::{Quoted, escaped};
+use crate::diagnostic::{Quoted, bare, escaped};
 use crate::mesh::State;
 use crate::name::ClusterName;
 use crate::net::{Cidr, without};
@@ -46,15 +46,29 @@ pub(super) fn service(change: &ServiceChange) -> String {
         ServiceChangeKind::Moved { from, to } => format!(
             "its Service {name} of {source} leads to {to} instead of {from}; open connections go on to the old address"
         ),
-        ServiceChangeKind::Ports { lost, gained } => {
+        ServiceChangeKind::Ports { lost, gained, changed } => {
             let parts = [("loses", lost), ("gains", gained)].into_iter();
             let parts = parts.filter(|it| !it.1.is_empty()).map(|(verb, ports)| {
                 format!("{verb} {}", listed(ports.iter().map(ToString::to_string)))
             });
-            let parts: Vec<String> = parts.collect();
+            let parts: Vec<String> = parts
+                .chain(changed.iter().map(|[then, now]| {
+                    let [before, after] =
+                        [then, now].map(|it| it.app_protocol.as_deref().unwrap_or_default());
+                    let fields = [["appProtocol", before, after], ["name", &then.name, &now.name]];
+                    format!("changes {now}: {}", changed_fields(&fields))
+                }))
+                .collect();
             format!("its Service {name} of {source} {}", parts.join(" and "))
         }
     }
+}
+
+/// Returns which fields of something are others now, each with its name, the old and the new value.
+fn changed_fields(fields: &[[&str; 3]]) -> String {
+    let shown = |it: &str| if it.is_empty() { "none".to_owned() } else { bare(it) };
+    let changed = fields.iter().filter(|[_, then, now]| then != now);
+    listed(changed.map(|[field, then, now]| format!("`{field}` {} → {}", shown(then), shown(now))))
 }
 
 /// Returns what a cause changes in each target, at most `limit` of them one by one.

@@ -83,7 +83,8 @@ impl Verified<'_, '_> {
             silent => format!(" Some nodes do not reach {silent}."),
         };
         Some(format!(
-            "Pods reach {reached} of other clusters, if the proxies of their clusters work.{silent}"
+            "Pods reach {reached} of other clusters, if the proxies of their clusters work and have the Services that `render` \
+             writes.{silent}"
         ))
     }
 

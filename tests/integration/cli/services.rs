@@ -26,7 +26,7 @@ fn a_wrong_range_of_services_is_one_mistake() {
     ...
     36 |       clusterIPs: [10.96.0.21]
        |                    ----------
-    help: correct `serviceCIDR`, or write the cluster IP that `kubectl get service` prints
+    help: write the cluster IP that `kubectl get service` prints, or correct `serviceCIDR`
     ");
 }
 
@@ -173,13 +173,15 @@ fn what_a_cluster_has_stops_no_render() {
     let run = folder.run(&["validate"]);
     insta::assert_snapshot!(run.stdout, @"
     error[missing-services]: east: its snapshot of Services lacks `shop/db-of-west`
-    help: run `clustermesh snapshot --services`, or with `--from` a file of each cluster
+    help: correct the name if another Service is meant (`shop/west-db`); otherwise run `clustermesh snapshot --services`, or with `--from` a file of each cluster
     ");
     std::fs::remove_file(folder.path("snapshots/west.services.json")).unwrap();
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @"
     error[missing-services]: east: its snapshot of Services lacks `shop/db-of-west`
+    help: correct the name if another Service is meant (`shop/west-db`); otherwise run `clustermesh snapshot --services`, or with `--from` a file of each cluster
+
     error[missing-services]: west: it has no snapshot of Services, so `shop/api`, `shop/db` cannot be checked
     help: run `clustermesh snapshot --services`, or with `--from` a file of each cluster
 
@@ -309,7 +311,7 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
     let folder = example();
     let run = folder.run(&["verify"]);
     assert_eq!(run.code, 0);
-    insta::assert_snapshot!(run.stdout.lines().last().unwrap(), @"All 24 declared paths work in both directions. Pods reach 2 Services of other clusters, if the proxies of their clusters work. Some nodes do not reach shop/api, shop/west-db.");
+    insta::assert_snapshot!(run.stdout.lines().last().unwrap(), @"All 24 declared paths work in both directions. Pods reach 2 Services of other clusters, if the proxies of their clusters work and have the Services that `render` writes. Some nodes do not reach shop/api, shop/west-db.");
     let run = folder.run(&["verify", "--output", "json"]);
     let verified: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&verified["services"][0]).unwrap(), @r#"
@@ -348,7 +350,7 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
     ...
     21 |       wireguardCIDR: 10.5.0.0/16
        |                      ^^^^^^^^^^^ declared here
-    help: to accept them, add 10.5.0.1/32, 10.5.0.2/32, 10.5.0.3/32 to `acceptedNetworks` in `mesh.yaml`
+    help: to accept them, add 10.5.0.0/16 to `acceptedNetworks` of `east` in `mesh.yaml`
 
     notice[unaccepted-range]: west: 10.96.0.0/12 left out: not in `acceptedNetworks` (target east)
       --> mesh.yaml:20:20
@@ -358,7 +360,7 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
     ...
     20 |       serviceCIDR: 10.96.0.0/12
        |                    ^^^^^^^^^^^^ declared here
-    help: to accept it, add 10.96.0.0/12 to `acceptedNetworks` in `mesh.yaml`
+    help: to accept it, add 10.96.0.0/12 to `acceptedNetworks` of `east` in `mesh.yaml`
     ");
     assert_eq!(folder.run(&["render", "-q"]).code, 0);
     let run = folder.run(&["verify"]);
@@ -386,7 +388,7 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
        |       ^^^^^^^^ the Service
     help: `clustermesh validate` lists the nodes and ranges that are left out
 
-    Problems were found. All 21 declared paths work in both directions. Pods reach 0 of 2 Services of other clusters, if the proxies of their clusters work. Some nodes do not reach shop/api, shop/west-db.
+    Problems were found. All 21 declared paths work in both directions. Pods reach 0 of 2 Services of other clusters, if the proxies of their clusters work and have the Services that `render` writes. Some nodes do not reach shop/api, shop/west-db.
     ");
 }
 
