@@ -17,7 +17,7 @@ use super::kilo::MISSING_KEEPALIVE;
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
 use super::ranges::{OVERLAPPING_SUBNET, UNACCEPTED_RANGE, UNDONE_SELECTOR, UNROUTABLE_RANGE};
 use super::rendered::MOVED_ANCHOR;
-use super::services::UNCARRIED_SERVICE;
+use super::services::{MISSING_SERVICES, UNCARRIED_SERVICE};
 use super::snapshots::STALE_NODE;
 use super::{Finding, Rule, bare, consequences, rendered};
 use crate::diagnostic::mistake::{
@@ -48,7 +48,7 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 29] = [
+static CONSEQUENCES: [ConsequenceRow; 30] = [
     (&REFUSED_PEER, &EDITED_FILE, Common::File),
     (&OVERLAPPING_SUBNET, &CONTRADICTED, Common::Place),
     (&OVERLAPPING_SUBNET, &OVERLAPPING_RANGES, Common::Place),
@@ -67,6 +67,7 @@ static CONSEQUENCES: [ConsequenceRow; 29] = [
     (&UNACCEPTED_RANGE, &LOOPING_ENDPOINT, Common::Cluster),
     (&UNUSED_SNAPSHOT, &UNKNOWN_CLUSTER, Common::Name),
     (&DUPLICATE_SNAPSHOT, &MISSING_SNAPSHOT, Common::Name),
+    (&MISSING_SERVICES, &DUPLICATE_SNAPSHOT, Common::Name),
     (&EMPTY_EXPECTATION, &MISSING_SNAPSHOT, Common::Name),
     (&EMPTY_EXPECTATION, &CONTRADICTED, Common::Name),
     (&EMPTY_EXPECTATION, &SILENT_CLUSTER, Common::Name),

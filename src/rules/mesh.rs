@@ -7,7 +7,7 @@ pub mod unread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::config::ceilings::Exceeded;
+use crate::config::ceilings::{Ceilings, Exceeded};
 use crate::diagnostic::mistake::{
     BEYOND_CEILING, DROPPED_LABEL, DUPLICATE_SNAPSHOT, FOREIGN_SNAPSHOT, INVALID_SNAPSHOT,
     MISSING_SNAPSHOT, NO_MESH, UNUSED_SNAPSHOT,
@@ -41,10 +41,18 @@ pub fn beyond_ceiling(exceeded: &Exceeded) -> Finding {
     let Exceeded { counted, count, most, place } = exceeded;
     let name = counted.name();
     let message = format!("{count} {counted} exceed the ceiling of {most}");
-    Finding::new(&BEYOND_CEILING, message).at(place.clone(), "").help(format!(
-        "if intended, add `--ceiling {name}={count}` or set \
-             `CLUSTERMESH_CEILINGS={name}={count}`"
-    ))
+    let usual = Ceilings::default().most(*counted);
+    let help = if *most < usual && *count <= usual {
+        format!(
+            "if intended, raise or remove this ceiling where it was lowered: `{name}` of `limits.ceilings` in the config, \
+             `--ceiling` or `CLUSTERMESH_CEILINGS`"
+        )
+    } else {
+        format!(
+            "if intended, add `--ceiling {name}={count}` or set `CLUSTERMESH_CEILINGS={name}={count}`"
+        )
+    };
+    Finding::new(&BEYOND_CEILING, message).at(place.clone(), "").help(help)
 }
 
 /// Returns a file of people that cannot be read as a finding; without a file, the reason names it.
@@ -76,13 +84,12 @@ pub fn missing_snapshot(
     let MissingSnapshot { cluster, place } = missing;
     let message = format!("cluster `{cluster}` has no snapshot: `{file}` does not exist");
     if let Some(other) = strays.misnamed.get(cluster.as_str()) {
-        return Finding::new(&MISSING_SNAPSHOT, message).at(place.clone(), "named here").help(
-            format!(
-                "run `mv {} {}`: the first file has the nodes of `{cluster}`",
-                shell_word(other),
-                shell_word(file)
-            ),
-        );
+        let finding = Finding::new(&MISSING_SNAPSHOT, message).of_name(cluster.as_str());
+        return finding.at(place.clone(), "named here").help(format!(
+            "run `mv {} {}`: the first file has the nodes of `{cluster}`",
+            shell_word(other),
+            shell_word(file)
+        ));
     }
     let unnamed = strays.unnamed.as_slice();
     let near = nearest(cluster.as_str(), unnamed.iter().map(String::as_str));
@@ -266,16 +273,30 @@ pub fn stray_rule(stray: &Stray, own: &str) -> &'static Rule {
 }
 
 /// Returns a file among the snapshots that is that of no cluster as a finding; `named` are those that
-/// meshes name, `lacking` those of them without a snapshot, and `own` is the file that the cluster in it has already.
+/// meshes name, `lacking` those of them without a snapshot, and `own` the file of the cluster in it, which `is_only` is
+/// whether it is missing.
 pub fn stray(
     stray: &Stray,
     file: &Arc<str>,
     own: &str,
     named: &BTreeSet<String>,
     lacking: &BTreeSet<&str>,
+    is_only: bool,
 ) -> Finding {
     let whole = Place::document(file, 0);
     let (message, help) = match stray {
+        Stray::Duplicate(cluster) | Stray::Services(cluster) if is_only => {
+            let of_services = matches!(stray, Stray::Services(_));
+            let what = if of_services { "Services" } else { "snapshot" };
+            let (cluster, name) = (Quoted(cluster), file.rsplit('/').next().unwrap_or_default());
+            (
+                format!(
+                    "{what} of {cluster} in {}, a file with another name, which is not read",
+                    Quoted(name)
+                ),
+                format!("run `mv {} {}`", shell_word(file), shell_word(own)),
+            )
+        }
         Stray::Duplicate(cluster) => (
             format!("second snapshot of {}, which is not read", Quoted(cluster)),
             format!("keep the newer one as `{own}`, and delete the other"),
@@ -313,6 +334,7 @@ pub fn stray(
     };
     let named_here = match stray {
         Stray::Duplicate(cluster) | Stray::Unnamed(cluster) => Some(cluster.clone()),
+        Stray::Services(cluster) if is_only => Some(cluster.clone()),
         Stray::Services(_) | Stray::Foreign | Stray::NodeList => None,
     };
     // The cluster has probably another name in the mesh now.

@@ -373,10 +373,11 @@ impl Inputs {
                 }
                 Stray::Unnamed(_) | Stray::NodeList | Stray::Foreign => String::new(),
             };
+            let is_only = !own.is_empty() && !disk::is_there(&roots, Path::new(&own))?;
             let own_file = Arc::clone(&file);
             findings.push_with(stray_rule(&stray, &own), || {
                 self.files.add_later(Arc::clone(&file), LaterFile::json(path, &roots));
-                stray_file(&stray, &file, &own, named, &lacking)
+                stray_file(&stray, &file, &own, named, &lacking, is_only)
             });
             // More would not be found among the names of a mesh in time.
             let strays = &mut self.strays;
