@@ -83,6 +83,11 @@ pub fn file(peer_set: &PeerSet) -> String {
     format!("{}.yaml", peer_set.name)
 }
 
+/// Returns whether a file in the folder of a target has the name of one that a render writes.
+pub fn is_file(name: &str) -> bool {
+    name.ends_with(".yaml") && name.contains("--")
+}
+
 /// Returns the Peers of one target as a single stream of documents.
 pub fn stream(plan: &Plan, target: &Target) -> String {
     let mut stream = format!("{HEADER}\n");

@@ -1,11 +1,12 @@
 //! The manifests in the folder of a cluster in the rendered tree, and how they are read.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clustermesh::manifest::KUSTOMIZATION;
+use clustermesh::manifest::{self, KUSTOMIZATION, Kustomization};
 
-use crate::disk::{self, EntryType, Roots};
+use crate::disk::{self, EntryType, Roots, tree};
 
 /// The content of the folder of a cluster.
 pub(super) struct FolderListing {
@@ -39,6 +40,15 @@ impl FolderListing {
                 let skipped = (folder.join(name), no_file(file_type));
                 listing.skipped.push(skipped);
             }
+        }
+        // Engines do not apply what the kustomization no longer lists. Files of people may be applied without it.
+        let kustomization = folder.join(KUSTOMIZATION);
+        if let Ok(text) = tree::read(roots, &kustomization)
+            && let Ok(Kustomization { resources, .. }) = Kustomization::read(&text)
+        {
+            let listed: BTreeSet<OsString> =
+                resources.into_iter().map(|it| OsString::from(it.0)).collect();
+            found.retain(|it| listed.contains(it) || !manifest::is_file(&it.to_string_lossy()));
         }
         listing.skipped.sort();
         listing.found = Some(found);
