@@ -57,7 +57,7 @@ pub use membership::{
     excluded_by_line as node_left_out, granularity_advice, part as place_of_exclusion,
     rule_of as rule_of_exclusion, withheld as withheld_range, words as excluded,
 };
-pub use of_nodes::of_nodes;
+pub use of_nodes::{contradictions, of_nodes};
 pub use registry::{QUESTIONS, all, find};
 
 /// Drops duplicates, such as findings about a cluster in two meshes.

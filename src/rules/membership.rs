@@ -41,7 +41,7 @@ pub(super) use silent::silent;
 pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
     let membership = &member.membership;
     let mut findings: Vec<Finding> = Vec::new();
-    findings.extend(membership.contradictions.iter().map(|it| contradiction(member, it)));
+    findings.extend(contradictions(member));
     let corrections = membership.contradictions.iter().zip(&findings);
     let corrections: Vec<(Contradicted, Option<String>)> =
         corrections.map(|(it, finding)| (it.what, finding.help.clone())).collect();
@@ -106,6 +106,11 @@ fn without_endpoint(member: &Member, candidate: &PeerCandidate) -> Option<Findin
             annotation::FORCE_ENDPOINT
         ));
     (candidate.unready == Some(Unready::NoEndpoint)).then_some(finding)
+}
+
+/// Returns the findings about declarations that most nodes contradict.
+pub(super) fn contradictions(member: &Member) -> impl Iterator<Item = Finding> {
+    member.membership.contradictions.iter().map(|it| contradiction(member, it))
 }
 
 /// Returns the finding about a declared granularity that most nodes contradict.
@@ -196,6 +201,13 @@ pub fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
     let finding = Finding::on_node(rule, &member.entry.name, &withheld.node, message)
         .at(withheld.place.clone(), "");
     let finding = finding.with_alike(format!("a range is left out: {why}"), Some(range.clone()));
+    let finding = match &withheld.reason {
+        WithheldReason::Taken { .. } => finding.help(format!(
+            "run `clustermesh snapshot {}` again in a minute; if both nodes keep the address, check that Kilo runs on them",
+            member.entry.name
+        )),
+        _ => finding,
+    };
     let forced = member.node(&withheld.node).filter(|node| {
         matches!(withheld.reason, WithheldReason::Overridden { .. })
             && node.annotations.contains_key(annotation::FORCE_INTERNAL_IP)

@@ -1,11 +1,12 @@
 //! Findings that only the nodes of one cluster cause.
 
 use super::command::with_access;
-use super::membership::contradicted_granularity;
+use super::membership::{self, contradicted_granularity};
 use super::plan::cut_off;
 use super::verified::unproved_nodes;
 use super::{Finding, defaults, once};
 use crate::config::Config;
+use crate::diagnostic::mistake::OVERLAPPING_RANGES;
 use crate::fleet::Fleet;
 use crate::plan::Plan;
 
@@ -20,4 +21,12 @@ pub fn of_nodes(fleet: &Fleet, plan: Option<&Plan>, config: &Config) -> Vec<Find
     let mut findings = once(contradicted.chain(cut_off).chain(unproved).collect());
     defaults::add(fleet, &mut findings);
     findings.into_iter().map(|it| with_access(it, config)).collect()
+}
+
+/// Returns the declarations that most nodes of their clusters contradict, if one may be why ranges overlap.
+pub fn contradictions(fleet: &Fleet, mistakes: &[Finding]) -> Vec<Finding> {
+    if !mistakes.iter().any(|it| it.rule == &OVERLAPPING_RANGES) {
+        return Vec::new();
+    }
+    once(fleet.members().iter().flat_map(membership::contradictions).collect())
 }

@@ -20,7 +20,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::plan::{EachPeerSet, Plan};
 use clustermesh::results::source_texts::SourceTexts;
-use clustermesh::rules::{Finding, LevelledFindings, reach};
+use clustermesh::rules::{self, Finding, LevelledFindings, reach};
 use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
 
@@ -82,7 +82,8 @@ pub(crate) fn gather(options: &FileOptions) -> CommandResult<Gathered> {
 /// As for [`gather`].
 pub(crate) fn provable(inputs: Inputs) -> CommandResult<Gathered> {
     let grave = |it: &&Finding| it.severity == Severity::Error;
-    let grave: Vec<Finding> = inputs.findings.iter().filter(grave).cloned().collect();
+    let mut grave: Vec<Finding> = inputs.findings.iter().filter(grave).cloned().collect();
+    grave.extend(rules::contradictions(&checked_plan::fleet(&inputs).0, &grave));
     if inputs.is_unparsable || inputs.meshes.is_empty() {
         if grave.is_empty() {
             return Err(anyhow!("no mesh was found; run `clustermesh validate` for details").into());
