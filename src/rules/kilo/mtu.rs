@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::EXCEEDED_MTU;
+use crate::diagnostic::Severity;
 use crate::fleet::{Fleet, Member};
 use crate::mesh::LEAST_WITH_IPV6;
 use crate::name::ClusterName;
@@ -38,22 +39,43 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         let part = (&part.member.entry.name, part.carries, part.is_location);
         by_part.entry(part).or_default().push(sender);
     }
+    let unknown = fleet.first_memberships().filter_map(|it| uncompared(fleet, it));
     let findings = by_part.values().filter_map(|senders| match senders.as_slice() {
         [sender] => Some(sender.finding()),
         senders => of_several(senders),
     });
-    findings.collect()
+    findings.chain(unknown).collect()
+}
+
+/// Returns the parts of all paths of a cluster whose size is known.
+fn parts<'f>(fleet: &'f Fleet, member: &'f Member<'f>) -> impl Iterator<Item = Bottleneck<'f>> {
+    let targets = fleet.memberships(&member.entry.name).flat_map(Member::targets);
+    let partners = targets.filter_map(|it| fleet.memberships(it).next());
+    let partners: Vec<&Member> = partners.collect();
+    let own = partners.first().map(|_| member);
+    own.into_iter().chain(partners).flat_map(Bottleneck::all)
+}
+
+/// Reports the MTU of pods of which no path has a known size.
+fn uncompared(fleet: &Fleet, member: &Member) -> Option<Finding> {
+    let (entry, pods) = (member.entry, member.entry.mtu.pods?);
+    if parts(fleet, member).next().is_some() {
+        return None;
+    }
+    let message =
+        format!("`pods: {pods}` in `mtu` is compared with no tunnel: no `underlay` is declared");
+    let mut finding = Finding::on_cluster(&EXCEEDED_MTU, &entry.name, message);
+    finding.severity = Severity::Notice;
+    let finding = finding.at(entry.place.key("mtu").key("pods"), "");
+    Some(finding.help(
+        "add `underlay` to `mtu`: the MTU of the interface with the default route, such as `underlay: 1500`",
+    ))
 }
 
 impl<'f> LargeSender<'f> {
     fn of(fleet: &'f Fleet, member: &'f Member<'f>) -> Option<Self> {
         let pods = member.entry.mtu.pods?;
-        let targets = fleet.memberships(&member.entry.name).flat_map(Member::targets);
-        let partners = targets.filter_map(|it| fleet.memberships(it).next());
-        let partners: Vec<&Member> = partners.collect();
-        let own = partners.first().map(|_| member);
-        let parts = own.into_iter().chain(partners).flat_map(Bottleneck::all);
-        let bottleneck = parts.min_by_key(|it| it.carries);
+        let bottleneck = parts(fleet, member).min_by_key(|it| it.carries);
         let bottleneck = bottleneck.filter(|it| it.carries < pods)?;
         Some(Self { member, pods, bottleneck })
     }
