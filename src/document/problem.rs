@@ -148,11 +148,16 @@ pub(super) fn unknown_value(text: &str, known: &[&str], place: &Place) -> Findin
 }
 
 pub(super) fn out_of_bounds(text: &str, least: i64, most: i64, place: &Place) -> Finding {
-    let message =
-        format!("{} must be from {least} to {most}, not {}", subject(place), Quoted(text));
-    Finding::new(&mistake::INVALID_VALUE, message)
-        .at(place.clone(), "")
-        .help(format!("write a number from {least} to {most}"))
+    let (subject, text) = (subject(place), Quoted(text));
+    let (message, help) = if least == most {
+        (format!("{subject} must be {least}, not {text}"), format!("write {least}"))
+    } else {
+        (
+            format!("{subject} must be from {least} to {most}, not {text}"),
+            format!("write a number from {least} to {most}"),
+        )
+    };
+    Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), "").help(help)
 }
 
 pub(super) fn wrong_count(fewest: u64, most: u64, length: u64, place: &Place) -> Finding {

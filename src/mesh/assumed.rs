@@ -3,9 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::schema_for;
+use serde_json::Value;
 use thiserror::Error;
 
-use crate::document::{Source, TreeNode, TreeValue};
+use super::raw::RawCluster;
+use crate::document::{Source, TreeNode, TreeValue, nearest};
+use crate::text::list;
 
 /// A field of the entry of a cluster, or of all clusters, and its value.
 #[derive(Clone, Debug)]
@@ -24,6 +28,9 @@ pub enum AssumedValueError {
     /// No cluster, no field or no value.
     #[error("expected CLUSTER.FIELD=VALUE, for example `east.advertise.podCIDRs=Merged`")]
     Form,
+    /// No entry has such a field.
+    #[error("no cluster of a mesh has a field `{0}`; {1}")]
+    Field(String, String),
     /// The value is not one of YAML.
     #[error("`{0}` is not valid YAML")]
     Value(String),
@@ -43,6 +50,19 @@ impl FromStr for AssumedValue {
             || keys.iter().any(String::is_empty)
         {
             return Err(AssumedValueError::Form);
+        }
+        let fields = schema_for!(RawCluster);
+        let fields = fields.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let fields: Vec<&str> = fields.map(|it| it.0.as_str()).collect();
+        if let Some(unknown) = keys.first().filter(|it| !fields.contains(&it.as_str())) {
+            let help = match nearest(unknown, fields.iter().copied()) {
+                _ if unknown == "nodes" => {
+                    "the numbers of nodes are those of the snapshots".to_owned()
+                }
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("its fields: {}", list(fields)),
+            };
+            return Err(AssumedValueError::Field(unknown.clone(), help));
         }
         let wrong = || AssumedValueError::Value(value.to_owned());
         let source = Source::parse("--with", value).map_err(|_| wrong())?;

@@ -13,6 +13,8 @@ pub(super) struct Misindented<'t> {
     candidates: Vec<Token<'t>>,
     /// The key of an item whose dash has its indentation, and the dash.
     item: Option<[Token<'t>; 2]>,
+    /// The key above an item that belongs to it, if the key has a value in its own line.
+    filled: Option<Token<'t>>,
 }
 
 /// A key or the dash of a list item, and its position.
@@ -58,16 +60,28 @@ impl<'t> Misindented<'t> {
             Some([key, *dash])
         });
         open.retain(|it| it.key.is_some() == token.key.is_some());
+        let is_filled = |line: &str| {
+            let value = line.split_once(':').map_or("", |it| it.1.trim_start());
+            !value.is_empty() && !value.starts_with('#')
+        };
+        let above = text.get(..start)?.lines().zip(1..).filter(|it| !it.0.trim().is_empty());
+        let above = above.last().filter(|it| is_filled(it.0));
+        let filled = above.and_then(|(line, number)| tokens(line, number).pop());
+        let filled =
+            filled.filter(|it| token.key.is_none() && it.key.is_some() && it.column < token.column);
         let is_aligned = open.iter().any(|it| it.column == token.column);
         let above = open.iter().rfind(|it| token.column < it.column);
         let below = open.iter().rfind(|it| it.column < token.column);
         let candidates: Vec<Token> = above.into_iter().chain(below).copied().collect();
-        (!is_aligned && !candidates.is_empty()).then_some(Self { token, candidates, item })
+        (!is_aligned && !candidates.is_empty()).then_some(Self { token, candidates, item, filled })
     }
 
     /// Returns the problem as a message.
     pub(super) fn message(&self) -> String {
         let spaces = spaces(self.token.column);
+        if let Some(Token { key: Some(key), line, .. }) = self.filled {
+            return format!("`{key}` has a value in line {line}, so no list items can follow");
+        }
         match self.token.key {
             Some(key) => {
                 format!("the indentation of `{key}` ({spaces}) matches no key above it")
@@ -80,6 +94,11 @@ impl<'t> Misindented<'t> {
 
     /// Returns what to write instead.
     pub(super) fn help(&self) -> String {
+        if let Some(Token { line, .. }) = self.filled {
+            return format!(
+                "remove the value in line {line} or the list items below it; if the line above them was deleted, restore it"
+            );
+        }
         let candidates: Vec<String> = self
             .candidates
             .iter()

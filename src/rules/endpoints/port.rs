@@ -73,7 +73,11 @@ fn undeclared(dialled: &DialledEndpoint) -> Finding {
         `wireguardPort`, {declared}"
     );
     let finding = on_endpoint(dialled, &UNDECLARED_PORT, message);
-    finding.at(entry.field("wireguardPort"), "the cluster's port")
+    let finding = finding.at(entry.field("wireguardPort"), "the cluster's port");
+    finding.help(format!(
+        "correct the endpoint if its port is wrong; if a router forwards port {}, ignore this rule for `{}` in the config",
+        endpoint.port, entry.name
+    ))
 }
 
 #[cfg(test)]

@@ -19,12 +19,16 @@ const COMMANDS: [(&str, &str); 7] = [
 ];
 
 /// Options of similar tools, and what does their work here.
-const OPTIONS: [(&str, &str); 5] = [
+const OPTIONS: [(&str, &str); 6] = [
     ("--dry-run", "`clustermesh render --check` writes nothing and lists what differs"),
     ("--base", "`clustermesh diff --against REVISION` compares with a commit"),
     ("--cluster", "write only the name of the cluster"),
     ("--strict", "`--fail-on warning` fails for warnings too"),
     ("-f", "`--mesh FILE` reads a mesh"),
+    (
+        "--port",
+        "`clustermesh trace` follows packets by their addresses; their ports make no difference",
+    ),
 ];
 
 /// Adds what a user probably meant to an error about an unknown word.
@@ -38,6 +42,8 @@ pub(super) fn with_tip(mut error: clap::Error, program: &clap::Command) -> clap:
         }
         _ => None,
     };
+    // No command takes an option as a value, so the tip of clap to write it behind `--` leads nowhere.
+    error.remove(ContextKind::Suggested);
     if let Some(tip) = tip {
         error.remove(ContextKind::SuggestedSubcommand);
         error.remove(ContextKind::SuggestedArg);
@@ -60,6 +66,10 @@ fn of_argument(word: &str, error: &clap::Error, program: &clap::Command) -> Opti
     };
     if option == "target" && command.get_positionals().next().is_some() {
         return Some(format!("`clustermesh {name} CLUSTER` takes the name without an option"));
+    }
+    let is_part = |it: &&str| it.starts_with(option) || option.starts_with(*it);
+    if let Some(meant) = long_options(command).find(is_part) {
+        return Some(format!("a similar option exists: `--{meant}`"));
     }
     let has = |it: &&clap::Command| long_options(it).any(|it| it == option);
     let others = program.get_subcommands().filter(has);
@@ -85,6 +95,9 @@ fn of_value(command: &str, word: &str) -> Option<String> {
             "`--context {word}` reads a cluster, and `--from {word}=FILE` a dump of its nodes"
         )),
         "init" => Some(format!("`--from {word}=FILE` reads a dump of the nodes of a cluster")),
+        "report" if word.ends_with(".html") => {
+            Some(format!("`clustermesh report --out {word}` writes the page"))
+        }
         "diff" | "report" => {
             // Of a range, the files here are the other end.
             let range = word.split_once("..").filter(|it| it.1 != ".");
