@@ -85,7 +85,7 @@ pub fn file(peer_set: &PeerSet) -> String {
 
 /// Returns whether a file in the folder of a target has the name of one that a render writes.
 pub fn is_file(name: &str) -> bool {
-    name.ends_with(".yaml") && name.contains("--")
+    name.strip_suffix(".yaml").is_some_and(|it| it.contains("--"))
 }
 
 /// Returns the Peers of one target as a single stream of documents.

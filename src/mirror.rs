@@ -256,9 +256,9 @@ fn unnamed<'a>(
     let unknown = mirrors.unknown.keys().filter_map(|cluster| {
         let named = meshes.iter().flat_map(|it| it.services_of(cluster));
         let named: BTreeSet<String> = named.map(ToString::to_string).collect();
-        let mut names = snapshots.get(*cluster)?.found();
-        names.retain(|it| !named.contains(it));
-        (!names.is_empty()).then_some((*cluster, names))
+        let mut found = snapshots.get(*cluster)?.found();
+        found.retain(|it| !named.contains(it));
+        (!found.is_empty()).then_some((*cluster, found))
     });
     unknown.collect()
 }

@@ -5,6 +5,7 @@ use crate::fleet::Fleet;
 
 mod declared;
 mod flat;
+mod narrow;
 mod reported;
 mod selector;
 mod services;
@@ -43,6 +44,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         .flat_map(|member| {
             let mut findings = declared::findings(member.entry);
             findings.extend(flat::findings(member));
+            findings.extend(narrow::findings(member));
             findings.extend(source::finding(member));
             findings.extend(reported::findings(fleet, member));
             findings

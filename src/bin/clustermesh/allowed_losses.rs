@@ -110,6 +110,7 @@ pub(crate) fn check_sources(
     let sources = allowances.iter().filter_map(|it| it.source.as_deref());
     let mut known = known(plan, checked);
     known.extend(plan.externals.iter().map(|it| it.cluster.as_str()));
+    known.extend(plan.peer_sets.iter().map(|it| it.mesh.as_str()));
     let losses = checked.rendered.iter().flat_map(|it| &it.changes.losses);
     known.extend(losses.filter_map(|it| match it {
         Loss::EmptyTarget { .. } | Loss::Target { .. } => None,

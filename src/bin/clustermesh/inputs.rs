@@ -252,7 +252,9 @@ impl Inputs {
     pub(crate) fn broken_entry(&self, cluster: &str) -> Option<CommandFailure> {
         let errors = self.findings.iter().filter(|it| it.severity == Severity::Error);
         let refuse = || self.refusal(LevelledFindings::fixed(errors.cloned().collect()));
-        self.broken_entries().contains(cluster).then(refuse)
+        // A name with capital letters is a mistake itself.
+        let is_meant = |it: &&str| it.eq_ignore_ascii_case(cluster);
+        self.broken_entries().iter().any(is_meant).then(refuse)
     }
 
     /// Returns the clusters whose entries have mistakes.

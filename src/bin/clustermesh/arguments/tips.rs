@@ -3,6 +3,7 @@
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clustermesh::document::nearest;
+use clustermesh::text::listed;
 
 /// Commands of similar tools, and what does their work here.
 const COMMANDS: [(&str, &str); 7] = [
@@ -19,11 +20,12 @@ const COMMANDS: [(&str, &str); 7] = [
 ];
 
 /// Options of similar tools, and what does their work here.
-const OPTIONS: [(&str, &str); 6] = [
+const OPTIONS: [(&str, &str); 7] = [
     ("--dry-run", "`clustermesh render --check` writes nothing and lists what differs"),
     ("--base", "`clustermesh diff --against REVISION` compares with a commit"),
     ("--cluster", "write only the name of the cluster"),
     ("--strict", "`--fail-on warning` fails for warnings too"),
+    ("-t", "`--target CLUSTER` selects one cluster"),
     ("-f", "`--mesh FILE` reads a mesh"),
     (
         "--port",
@@ -67,6 +69,11 @@ fn of_argument(word: &str, error: &clap::Error, program: &clap::Command) -> Opti
     if option == "target" && command.get_positionals().next().is_some() {
         return Some(format!("`clustermesh {name} CLUSTER` takes the name without an option"));
     }
+    if (name, option) == ("outage", "node") {
+        return Some(
+            "`clustermesh outage CLUSTER/NODE` shows what the loss of a node breaks".to_owned(),
+        );
+    }
     let is_part = |it: &&str| it.starts_with(option) || option.starts_with(*it);
     if let Some(meant) = long_options(command).find(is_part) {
         return Some(format!("a similar option exists: `--{meant}`"));
@@ -75,7 +82,7 @@ fn of_argument(word: &str, error: &clap::Error, program: &clap::Command) -> Opti
     let others = program.get_subcommands().filter(has);
     let others: Vec<String> = others.map(|it| format!("`{}`", it.get_name())).collect();
     if !others.is_empty() {
-        return Some(format!("`--{option}` is an option of {}", others.join(", ")));
+        return Some(format!("`--{option}` is an option of {}", listed(others)));
     }
     let meant = nearest(option, long_options(command))?;
     Some(format!("a similar option exists: `--{meant}`"))
@@ -95,7 +102,7 @@ fn of_value(command: &str, word: &str) -> Option<String> {
             "`--context {word}` reads a cluster, and `--from {word}=FILE` a dump of its nodes"
         )),
         "init" => Some(format!("`--from {word}=FILE` reads a dump of the nodes of a cluster")),
-        "report" if word.ends_with(".html") => {
+        "report" if word.to_lowercase().ends_with(".html") => {
             Some(format!("`clustermesh report --out {word}` writes the page"))
         }
         "diff" | "report" => {

@@ -170,7 +170,7 @@ fn refuse_named(name: &str, files: &FileOptions) -> anyhow::Result<()> {
 /// Returns whether a mesh has a cluster. Of a mesh that cannot be read, that is not known.
 fn may_be_known(cluster: &str, gathered: &CommandResult<Inputs>) -> bool {
     match gathered {
-        Ok(inputs) => inputs.named.contains(cluster),
+        Ok(inputs) => inputs.named.iter().any(|it| it.eq_ignore_ascii_case(cluster)),
         Err(CommandFailure::Error(error)) => !error.is::<NoMesh>(),
         Err(_) => true,
     }

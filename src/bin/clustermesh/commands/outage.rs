@@ -61,6 +61,10 @@ Examples:
 
 pub(crate) fn run(args: &OutageArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
     let Gathered { mut inputs, grave } = cluster_peers::gather(files)?;
+    let mut named = args.parts.iter().filter_map(|it| it.split('/').next());
+    if let Some(failure) = named.find_map(|it| inputs.broken_entry(it)) {
+        return Err(failure);
+    }
     let applied = ManuallyDrop::new(cluster_peers::read(&mut inputs, Some(&args.dumps))?);
     // The process ends after this, and to free the nodes of a large fleet takes a twentieth of a run.
     let inputs = ManuallyDrop::new(inputs);

@@ -58,7 +58,7 @@ fn folder(example: &str) -> Folder {
     folder
 }
 
-const SLIPS: [Slip; 20] = [
+const SLIPS: [Slip; 22] = [
     Slip {
         example: "flat",
         edit: ["mesh.yaml", "        - 10.2.0.0/16\n", ""],
@@ -198,6 +198,26 @@ const SLIPS: [Slip; 20] = [
         ],
     },
     Slip {
+        example: "hub-and-spokes",
+        edit: ["mesh.yaml", "- 172.20.1.0/24", "- 172.20.1.0/27"],
+        found: [
+            "unused-address",
+            "notice",
+            "172.20.1.0/27 contains the internal IPs of 1 of 3 nodes on the LAN 172.20.1.0/24, but not those of ",
+            "write 172.20.1.0/24 instead if other clusters should reach these nodes",
+        ],
+    },
+    Slip {
+        example: "flat",
+        edit: ["mesh.yaml", "- name: west\n", "- name: west\n      mtu: { pods: 1500 }\n"],
+        found: [
+            "exceeded-mtu",
+            "notice",
+            "`pods: 1500` in `mtu` is compared with no tunnel",
+            "add `underlay` to `mtu`",
+        ],
+    },
+    Slip {
         example: "services",
         edit: [
             "mesh.yaml",
@@ -324,6 +344,9 @@ fn tips_lead_on() {
     for (command, tip) in [
         (&["trace", "east", "west", "--port", "443"][..], "follows packets by their addresses"),
         (&["report", "x.html"], "`clustermesh report --out x.html` writes the page"),
+        (&["outage", "--node", "n1"], "`clustermesh outage CLUSTER/NODE`"),
+        (&["rbac", "--snapshots"], "is an option of `snapshot`, `render`, `template` and 16 more"),
+        (&["render", "-t", "east"], "`--target CLUSTER` selects one cluster"),
         (&["report", "--output", "x.html"], "a similar option exists: `--out`"),
         (
             &["capacity", "--with", "east.nodes=+10"],
@@ -335,5 +358,30 @@ fn tips_lead_on() {
         assert_eq!(run.code, 2, "{command:?}");
         assert_contains(&run.stderr, tip);
         assert!(!run.stderr.contains("as a value"), "{}", run.stderr);
+    }
+}
+
+/// The mistake is the reason why no mesh has the cluster that a person names.
+#[test]
+fn a_cluster_with_a_mistake_in_its_name_has_that_finding() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "name: west", "name: West");
+    for command in [["explain", "west/n1"], ["outage", "west"]] {
+        let run = folder.run(&command);
+        assert_contains(&(run.stdout + &run.stderr), "`West` is not a valid cluster name");
+    }
+}
+
+/// All commands report the same cause.
+#[test]
+fn a_range_of_another_cluster_is_a_contradicted_line() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "wireguardCIDR: 10.103.0.0/24", "wireguardCIDR: 10.102.0.0/24");
+    for command in [&["validate"][..], &["trace", "east", "west"], &["outage", "west"], &["verify"]]
+    {
+        let run = folder.run(command);
+        let all = run.stdout + &run.stderr;
+        assert_contains(&all, "error[contradicted-declaration]: west: ");
+        assert!(!all.contains("error[overlapping-ranges]"), "{command:?}: {all}");
     }
 }

@@ -57,6 +57,7 @@ fn calls_findings_by_the_operators_reasons() {
     help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
 
     warning[duplicate-address]: east/n9: 10.101.0.1/32 left out: `n1` has the same address
+    help: run `clustermesh snapshot east` again in a minute; if both nodes keep the address, check that Kilo runs on them
 
     east: +3 ~0 -0 files, 4 Peers of 2 clusters
     north: +3 ~0 -0 files, 4 Peers of 2 clusters
