@@ -140,7 +140,7 @@ fn what_changes_in_its_cluster_stays_with_the_others() {
     a: shop/api 10.102.0.9
     c:
     all: Moved([10.102.0.10])
-    all: NoPort(ServicePort { app_protocol: None, name: "", port: 80, protocol: Tcp })
+    all: NoPort(ServicePort { app_protocol: None, name: "", port: 80, protocol: Tcp }, [ServicePort { app_protocol: None, name: "", port: 81, protocol: Tcp }])
     c: OtherFamily(V6)
     "#);
 }

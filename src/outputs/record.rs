@@ -126,8 +126,11 @@ pub(super) fn check_path(path: &str) -> Result<(), &'static str> {
         return Err("contains invisible characters");
     }
     for name in path.split('/') {
-        if name.is_empty() || name.starts_with('.') {
-            return Err("contains an empty or hidden name, or `..`");
+        if name.is_empty() {
+            return Err("has a `/` at its end, or two in a row");
+        }
+        if name.starts_with('.') {
+            return Err("has a name that begins with a dot");
         }
         if NAME_LIMIT < name.len() || name.ends_with([' ', '.']) {
             return Err("contains a name that some file systems do not allow");

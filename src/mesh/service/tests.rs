@@ -67,7 +67,7 @@ fn names_clusters_and_addresses_are_checked() {
           help: write one of each family
         error[invalid-value]: the cluster IP is outside of `serviceCIDR` (10.102.0.0/16)
           15:72 | 10.103.0.1
-          help: correct `serviceCIDR`, or write the cluster IP that `kubectl get service` prints
+          help: write the cluster IP that `kubectl get service` prints, or correct `serviceCIDR`
         ");
 }
 

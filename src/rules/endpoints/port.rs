@@ -110,6 +110,7 @@ mod tests {
         notice[undeclared-port] east/n: endpoint 198.18.0.1:4500 has another port than the cluster's `wireguardPort`, 51820
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
           mesh.yaml#/spec/clusters/0/wireguardPort the cluster's port
+          help: correct the endpoint if its port is wrong; if a router forwards port 4500, ignore this rule for `east` in the config
         ");
         insta::assert_snapshot!(report_on("", &format!("{kilo} clustermesh-endpoint=192.168.0.1:4500")), @"
         warning[unanswered-port] east/n: endpoint 192.168.0.1:4500 does not match the port on which Kilo listens, 51820
