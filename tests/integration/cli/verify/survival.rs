@@ -73,7 +73,7 @@ fn survival_is_about_paths_that_work() {
     let run = folder.run(&["verify"]);
     let (_, findings) = run.stdout.split_once("error[").unwrap();
     insta::assert_snapshot!(findings, @"
-    invalid-value]: `nodes` must be from 1 to 1, not `2`
+    invalid-value]: `nodes` must be 1, not `2`
       --> expectations.yaml:8:24
        |
      8 |     survives: { nodes: 2 }
@@ -81,7 +81,7 @@ fn survival_is_about_paths_that_work() {
     ...
     14 |     survives: { nodes: 2 }
        |                        -
-    help: write a number from 1 to 1
+    help: write 1
 
     Problems were found. All 24 declared paths work in both directions. No expectations were checked, because their file has a mistake.
     ");
