@@ -153,7 +153,7 @@ impl Fabric<'_> {
     }
 
     /// Returns the clusters with nodes whose dials may depend on anything but the kinds of address that callers have, given
-    /// the shared endpoints. A key that nobody has opens no tunnel.
+    /// the shared endpoints. A key without a node opens no tunnel.
     pub(super) fn assumed_sites(
         &self,
         shared: &BTreeMap<Endpoint, BTreeSet<NodeRef>>,

@@ -204,8 +204,9 @@ fn allow_at_causes(findings: &mut [Finding], losses: &[Finding], instruction: &s
         }
         let help = cause.help.take().unwrap_or_else(|| REPAIR.to_owned());
         let own = cause.as_cause();
-        let mut caused = losses.iter().filter(|it| it.cause.as_ref() == Some(&own));
-        let new = own.cluster.as_deref().filter(|_| caused.all(|it| it.rule == &SILENT_CLUSTER));
+        let mut following = losses.iter().filter(|it| it.cause.as_ref() == Some(&own));
+        let are_silent = following.all(|it| it.rule == &SILENT_CLUSTER);
+        let new = own.cluster.as_deref().filter(|_| are_silent);
         cause.help = Some(match new {
             Some(new) => format!("{help}; {}", join_later(new)),
             None => format!("{help}; if a cluster should have no Peers, {instruction}"),

@@ -464,7 +464,7 @@ fn an_address_of_two_nodes_is_not_kept_out() {
     assert_eq!(followed_all(&fabric, check.expectation), (3, 1));
 }
 
-/// The leader of a location has no route to the receiver, whatever the sender's address is.
+/// The leader of a location has no route to the receiver, for any address of the sender.
 #[test]
 fn a_lost_hop_is_lost_for_masked_senders_too() {
     let sender = spec(10, Lan::Shared(24), Pods::V4, 0);

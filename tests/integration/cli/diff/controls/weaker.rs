@@ -355,12 +355,11 @@ fn a_policy_or_guard_of_a_cluster_that_joins_is_an_old_control() {
     ];
     for limit in limits.map(Some).into_iter().chain([None]) {
         let folder = Folder::rendered();
-        let (file, text) = match limit {
-            Some(limit) => ("policies/north.yaml", policy(limit)),
-            None => {
-                guard(&folder, "north", &[]);
-                ("guards/north.yaml", fs::read_to_string(folder.path("guards/north.yaml")).unwrap())
-            }
+        let (file, text) = if let Some(limit) = limit {
+            ("policies/north.yaml", policy(limit))
+        } else {
+            guard(&folder, "north", &[]);
+            ("guards/north.yaml", folder.read("guards/north.yaml"))
         };
         let whole = fs::read_to_string(folder.path("mesh.yaml")).unwrap();
         let entry = "    - name: north\n      podCIDRs: [10.2.0.0/16]\n      wireguardCIDR: 10.102.0.0/24\n";
