@@ -96,47 +96,14 @@ pub(crate) fn check(
     plan: &Plan,
     checked: &CheckResult,
 ) -> anyhow::Result<()> {
-    let targets = allowances.iter().filter_map(|it| it.target.as_ref());
-    is_among(targets.map(ClusterName::as_str), &known(plan, checked), name)
-}
-
-/// Fails if an allowance names a source that is in no mesh and loses no Peers.
-pub(crate) fn check_sources(
-    allowances: &[Allowance],
-    name: &str,
-    plan: &Plan,
-    checked: &CheckResult,
-) -> anyhow::Result<()> {
-    let sources = allowances.iter().filter_map(|it| it.source.as_deref());
-    let mut known = known(plan, checked);
-    known.extend(plan.externals.iter().map(|it| it.cluster.as_str()));
-    known.extend(plan.peer_sets.iter().map(|it| it.mesh.as_str()));
-    let losses = checked.rendered.iter().flat_map(|it| &it.changes.losses);
-    known.extend(losses.filter_map(|it| match it {
-        Loss::EmptyTarget { .. } | Loss::Target { .. } => None,
-        Loss::Source { source, .. }
-        | Loss::Unrecorded { source, .. }
-        | Loss::SilentSource { source } => Some(source.as_str()),
-        Loss::RenamedMesh(renamed) => Some(renamed.from.as_str()),
-    }));
-    is_among(sources, &known, name)
-}
-
-/// Returns the clusters of a plan and of the tree.
-fn known<'k>(plan: &'k Plan, checked: &'k CheckResult) -> BTreeSet<&'k str> {
     let planned = plan.targets.iter().map(|target| target.cluster.as_str());
     let stale = checked.rendered.iter().flat_map(|it| &it.survey.stale);
-    planned.chain(stale.filter_map(|path| path.split('/').next())).collect()
-}
-
-fn is_among<'n>(
-    mut names: impl Iterator<Item = &'n str>,
-    known: &BTreeSet<&str>,
-    flag: &str,
-) -> anyhow::Result<()> {
-    if let Some(name) = names.find(|it| !known.contains(it)) {
+    let left = stale.filter_map(|path| path.split('/').next());
+    let known: BTreeSet<&str> = planned.chain(left).collect();
+    let mut targets = allowances.iter().filter_map(|it| it.target.as_ref());
+    if let Some(target) = targets.find(|it| !known.contains(it.as_str())) {
         let known = text::quoted(known.iter().map(|name| input_file::name(Path::new(name))));
-        bail!("{flag} names unknown cluster {}; known clusters: {known}", Quoted(name));
+        bail!("{name} names unknown cluster `{target}`; known clusters: {known}");
     }
     Ok(())
 }

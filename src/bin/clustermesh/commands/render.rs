@@ -140,7 +140,6 @@ fn losses(args: &RenderArgs, checked: &CheckResult) -> anyhow::Result<Vec<Loss>>
         return Ok(Vec::new());
     };
     allowed_losses::check(&args.allow_empty, Allowing::Write.name(), plan, checked)?;
-    allowed_losses::check_sources(&args.allow_empty, Allowing::Write.name(), plan, checked)?;
     let losses = rendered.changes.losses.clone();
     Ok(allowed_losses::unallowed(&args.allow_empty, losses))
 }

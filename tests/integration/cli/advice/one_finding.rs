@@ -330,15 +330,6 @@ fn linked_clusters_without_a_path_are_a_finding_of_verify() {
 }
 
 #[test]
-fn a_source_that_no_mesh_has_allows_no_loss() {
-    let folder = Folder::rendered();
-    let run = folder.run(&["render", "--allow-empty", "north/south"]);
-    assert_eq!(run.code, 2);
-    assert_contains(&run.stderr, "--allow-empty names unknown cluster `south`; known clusters: ");
-    assert_eq!(folder.run(&["render", "--allow-empty", "north/east"]).code, 0);
-}
-
-#[test]
 fn tips_lead_on() {
     let folder = Folder::rendered();
     for (command, tip) in [
