@@ -47,7 +47,7 @@ impl FolderListing {
             && let Ok(Kustomization { resources, .. }) = Kustomization::read(&text)
         {
             let listed: BTreeSet<OsString> =
-                resources.into_iter().map(|it| OsString::from(it.0)).collect();
+                resources.iter().map(|it| it.0.trim_start_matches("./").into()).collect();
             found.retain(|it| listed.contains(it) || !manifest::is_file(&it.to_string_lossy()));
         }
         listing.skipped.sort();
