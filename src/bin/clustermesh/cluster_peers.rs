@@ -83,7 +83,9 @@ pub(crate) fn gather(options: &FileOptions) -> CommandResult<Gathered> {
 pub(crate) fn provable(inputs: Inputs) -> CommandResult<Gathered> {
     let grave = |it: &&Finding| it.severity == Severity::Error;
     let mut grave: Vec<Finding> = inputs.findings.iter().filter(grave).cloned().collect();
-    grave.extend(rules::contradictions(&checked_plan::fleet(&inputs).0, &grave));
+    if !grave.is_empty() {
+        grave.extend(rules::contradictions(&checked_plan::fleet(&inputs).0, &grave));
+    }
     if inputs.is_unparsable || inputs.meshes.is_empty() {
         if grave.is_empty() {
             return Err(anyhow!("no mesh was found; run `clustermesh validate` for details").into());

@@ -1,7 +1,7 @@
 //! Flat lists: what an entry of `allowedNetworks` is for, as far as nodes show it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::slice;
 
 use super::{MISPLACED_WIREGUARD_IP, UMBRELLA_RANGE};
 use crate::fleet::Member;
@@ -9,6 +9,7 @@ use crate::kilo::node::annotation;
 use crate::membership::PeerCandidate;
 use crate::mesh::{self, Anchor, Networks, PodRanges, Range, WireguardAddresses};
 use crate::net::Cidr;
+use crate::net::prefixes::{Prefixes, Span};
 use crate::rules::Finding;
 use crate::rules::endpoints::MISSING_CARRIER;
 use crate::text::{list, listed};
@@ -28,7 +29,7 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     let held = held(member, allowed);
     let home = home(&held, allowed);
     let mut findings = uncarried(member, allowed);
-    findings.extend(without_effect(member, allowed));
+    findings.extend(without_effect(member, allowed, &held));
     if let Some((_, home)) =
         home.filter(|(_, range)| holds_pods(range, &member.membership.candidates))
     {
@@ -77,19 +78,24 @@ fn uncarried(member: &Member, allowed: &[Range]) -> Vec<Finding> {
 }
 
 /// Reports ranges in anchors of which each node carries its own part.
-fn without_effect(member: &Member, allowed: &[Range]) -> Vec<Finding> {
-    let (entry, cluster) = (member.entry, &member.cluster);
+fn without_effect(member: &Member, allowed: &[Range], held: &[FlatRange]) -> Vec<Finding> {
+    let entry = member.entry;
     let candidates = &member.membership.candidates;
+    let shared: BTreeSet<Cidr> = member.cluster.shared.iter().copied().collect();
+    let declared: BTreeMap<Cidr, &Range> = allowed.iter().map(|it| (it.cidr, it)).collect();
+    let pods: Prefixes<()> =
+        candidates.iter().flat_map(|it| &it.pods).map(|it| (*it, ())).collect();
+    let addresses: Prefixes<()> = held.iter().map(|it| (Cidr::host(it.address), ())).collect();
     let named = entry.anchors.iter().flat_map(|anchor| {
         let place = anchor.place.key("ranges");
         let ranges = anchor.ranges.iter().flatten().enumerate();
         ranges.map(move |(index, cidr)| Range { cidr: *cidr, place: place.index(index) })
     });
-    let found = named.filter(|it| !cluster.shared.contains(&it.cidr)).filter_map(|range| {
-        let declared = allowed.iter().find(|it| it.cidr == range.cidr)?;
-        let is_inside = |it: &Cidr| range.cidr.contains(*it);
-        let has_pods = candidates.iter().flat_map(|it| &it.pods).any(is_inside);
-        let has_subnet = held(member, slice::from_ref(declared)).len() == candidates.len();
+    let found = named.filter(|it| !shared.contains(&it.cidr)).filter_map(|range| {
+        let declared = *declared.get(&range.cidr)?;
+        let count = |all: &Prefixes<()>| all.within(Span::new(range.cidr)).len();
+        let has_pods = 0 < count(&pods);
+        let has_subnet = count(&addresses) == candidates.len();
         let (what, is_advertised, value) = if has_pods {
             ("pod CIDR", entry.advertise.pods == PodRanges::Declared, Some("podCIDRs: Declared"))
         } else if has_subnet {
