@@ -246,7 +246,6 @@ fn is_rendered(found: &FoundService) -> bool {
     found.is_mirror && !found.has_selector
 }
 
-/// Returns what is wrong with a Service where it comes from.
 /// Returns the Services that no mesh names, of clusters of which something is unknown.
 fn unnamed<'a>(
     mirrors: &Mirrors<'a>,
@@ -263,6 +262,7 @@ fn unnamed<'a>(
     unknown.collect()
 }
 
+/// Returns what is wrong with a Service where it comes from.
 fn flaws_of(service: &MirroredService, found: Option<&FoundService>) -> Vec<Flaw> {
     let Some(found) = found else {
         return vec![Flaw::Vanished];

@@ -8,6 +8,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::raw::RawCluster;
+use crate::diagnostic::Quoted;
 use crate::document::{Source, TreeNode, TreeValue, nearest};
 use crate::text::list;
 
@@ -29,10 +30,10 @@ pub enum AssumedValueError {
     #[error("expected CLUSTER.FIELD=VALUE, for example `east.advertise.podCIDRs=Merged`")]
     Form,
     /// No entry has such a field.
-    #[error("no cluster of a mesh has a field `{0}`; {1}")]
+    #[error("no cluster of a mesh has a field {field}; {1}", field = Quoted(.0))]
     Field(String, String),
     /// The value is not one of YAML.
-    #[error("`{0}` is not valid YAML")]
+    #[error("{text} is not valid YAML", text = Quoted(.0))]
     Value(String),
 }
 

@@ -204,12 +204,13 @@ fn allow_at_causes(findings: &mut [Finding], losses: &[Finding], instruction: &s
         }
         let help = cause.help.take().unwrap_or_else(|| REPAIR.to_owned());
         let own = cause.as_cause();
-        let mut following = losses.iter().filter(|it| it.cause.as_ref() == Some(&own));
-        let are_silent = following.all(|it| it.rule == &SILENT_CLUSTER);
-        let new = own.cluster.as_deref().filter(|_| are_silent);
-        cause.help = Some(match new {
-            Some(new) => format!("{help}; {}", join_later(new)),
-            None => format!("{help}; if a cluster should have no Peers, {instruction}"),
+        let following = losses.iter().filter(|it| it.cause.as_ref() == Some(&own));
+        let silent =
+            following.map(|it| it.cluster.as_deref().filter(|_| it.rule == &SILENT_CLUSTER));
+        let silent: BTreeSet<Option<&str>> = silent.collect();
+        cause.help = Some(match silent.first() {
+            Some(Some(new)) if silent.len() == 1 => format!("{help}; {}", join_later(new)),
+            _ => format!("{help}; if a cluster should have no Peers, {instruction}"),
         });
     }
 }

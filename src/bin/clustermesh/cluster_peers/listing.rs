@@ -41,13 +41,14 @@ impl FolderListing {
                 listing.skipped.push(skipped);
             }
         }
-        // Engines do not apply what the kustomization no longer lists. Files of people may be applied without it.
+        // Engines do not apply what the kustomization no longer lists. Files of people may be applied without it, and a
+        // kustomization of people may name a file in many ways.
         let kustomization = folder.join(KUSTOMIZATION);
         if let Ok(text) = tree::read(roots, &kustomization)
-            && let Ok(Kustomization { resources, .. }) = Kustomization::read(&text)
+            && let Ok(Kustomization { resources, is_ours: true }) = Kustomization::read(&text)
+            && resources.iter().all(|it| !it.0.contains('/'))
         {
-            let listed: BTreeSet<OsString> =
-                resources.iter().map(|it| it.0.trim_start_matches("./").into()).collect();
+            let listed: BTreeSet<OsString> = resources.into_iter().map(|it| it.0.into()).collect();
             found.retain(|it| listed.contains(it) || !manifest::is_file(&it.to_string_lossy()));
         }
         listing.skipped.sort();

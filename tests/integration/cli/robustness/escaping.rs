@@ -171,6 +171,18 @@ fn escapes_what_is_no_yaml() {
 }
 
 #[test]
+fn escapes_values_of_flags() {
+    let folder = Folder::rendered();
+    let hostile = HOSTILE.replace('\0', "");
+    for value in [format!("east.{hostile}=1"), format!("east.mtu={hostile}[")] {
+        harmless(&folder, 2, &["capacity", "--with", &value]);
+    }
+    for arguments in [["report", &format!("{hostile}.html")], ["verify", &format!("--{hostile}")]] {
+        harmless(&folder, 2, &arguments);
+    }
+}
+
+#[test]
 fn escapes_what_dumps_say() {
     let folder = Folder::mesh();
     let mut twice = json!({ "kind": "List", "items": [api_node(1, 1), api_node(1, 1)] });
