@@ -344,7 +344,7 @@ fn tips_lead_on() {
         (&["trace", "east", "west", "--port", "443"][..], "follows packets by their addresses"),
         (&["report", "x.html"], "`clustermesh report --out x.html` writes the page"),
         (&["outage", "--node", "n1"], "`clustermesh outage CLUSTER/NODE`"),
-        (&["rbac", "--snapshots"], "is an option of `snapshot`, `render`, `template` and 16 more"),
+        (&["rbac", "--snapshots"], "is an option of `snapshot`, `render`, `template` and 1"),
         (&["render", "-t", "east"], "`--target CLUSTER` selects one cluster"),
         (&["report", "--output", "x.html"], "a similar option exists: `--out`"),
         (
