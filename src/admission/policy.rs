@@ -24,6 +24,9 @@ pub const NAME: &str = "clustermesh-peers";
 /// The most characters of a variable. An API server compiles no expression of more than 100,000.
 const MOST_CHARACTERS: usize = 90_000;
 
+/// The most bytes of a printed value that a message shows.
+const MOST_SHOWN: usize = 40;
+
 /// The reason why there are no manifests.
 #[derive(Debug, Error)]
 pub enum GuardError {
@@ -141,10 +144,19 @@ const CLUSTER: &str = "/metadata/annotations/kilo-clustermesh.io~1cluster";
 pub struct Recorded {
     /// The guard.
     pub guard: Guard,
-    /// Its rules, as JSON, if they are not those that this version prints.
-    pub other_rules: Option<String>,
+    /// Its rules, if they are not those that this version prints.
+    pub other_rules: Option<OtherRules>,
     /// The place of the policy among the documents.
     pub policy: usize,
+}
+
+/// Rules that this version does not print.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct OtherRules {
+    /// The rules, as JSON.
+    pub text: String,
+    /// The first part of the printed rules that these do not have.
+    pub printed: String,
 }
 
 /// Something that a recorded guard accepts and the meshes do not.
@@ -215,9 +227,15 @@ impl Recorded {
             let kinds = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
             kinds.map(|it| find(objects, it).and_then(|it| it.get("spec")))
         };
-        let rules = [rules(objects), rules(&printed)];
-        let others = (rules[0] != rules[1]).then(|| rules[0].into_iter().flatten());
-        let other_rules = others.map(|it| it.map(Value::to_string).collect());
+        let [recorded, printed] = [rules(objects), rules(&printed)];
+        let mut both = recorded.into_iter().zip(printed);
+        let other_rules =
+            both.find(|(recorded, printed)| recorded != printed).map(|(first, wanted)| {
+                OtherRules {
+                    text: recorded.into_iter().flatten().map(Value::to_string).collect(),
+                    printed: wanted.map_or_else(String::new, |it| expected(first, it, "spec")),
+                }
+            });
         Some(Self { guard, other_rules, policy: place })
     }
 
@@ -309,6 +327,27 @@ fn renamed<T: Clone>(
         Some(((*key).to_owned(), values))
     });
     renamed.collect()
+}
+
+/// Returns the first part of a printed value that another value does not have, with its path. Only if it is short, the part
+/// itself is shown; nothing of the other value is, whose author may be a stranger.
+fn expected(other: Option<&Value>, printed: &Value, path: &str) -> String {
+    let parts: Vec<(Option<&Value>, &Value, String)> = match (other, printed) {
+        (Some(Value::Object(other)), Value::Object(all)) => {
+            all.iter().map(|(key, it)| (other.get(key), it, format!("{path}.{key}"))).collect()
+        }
+        (Some(Value::Array(other)), Value::Array(all)) => {
+            let places = all.iter().enumerate();
+            places.map(|(place, it)| (other.get(place), it, format!("{path}[{place}]"))).collect()
+        }
+        _ => Vec::new(),
+    };
+    let first = parts.into_iter().find(|(other, printed, _)| *other != Some(*printed));
+    match (first, printed) {
+        (Some((other, printed, path)), _) => expected(other, printed, &path),
+        (None, Value::String(text)) if text.len() <= MOST_SHOWN => format!("`{path}: {text}`"),
+        (None, _) => format!("another `{path}`"),
+    }
 }
 
 fn find<'v>(objects: &'v [Value], kind: &str) -> Option<&'v Value> {

@@ -41,7 +41,7 @@ pub(super) fn limits<'c>(controls: &Controls<'c>, old_keys: Option<&OldKeys>) ->
                 Some(keys) => it.guard.renamed(keys),
                 None => it.guard.clone(),
             },
-            others: it.other_rules.clone(),
+            others: it.other_rules.as_ref().map(|it| it.text.clone()),
         });
         let passing = Passing::Peers(rules.map(Box::new));
         let limit = Limit::new(format!("guard of {cluster}"), [""; 0], place, passing);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::OUTDATED_GUARD;
-use crate::admission::{Enforcement, Excess, Guard, GuardOptions, PeerForm, Recorded};
+use crate::admission::{Enforcement, Excess, Guard, GuardOptions, OtherRules, PeerForm, Recorded};
 use crate::diagnostic::{Finding, Quoted, Quotes, Severity};
 use crate::name::ClusterName;
 use crate::place::Place;
@@ -99,13 +99,18 @@ impl GuardFile {
                     Severity::Warning,
                     format!("the guard of {name} allows Peer {}, but {error}", Quoted(&peer)),
                 ),
-                None if recorded.is_whole() => {
-                    inputs.planned?;
-                    (Severity::Notice, unready(guard, &wanted)?)
-                }
-                None => {
-                    (Severity::Warning, format!("{} is not what this version prints", self.source))
-                }
+                None => match &recorded.other_rules {
+                    None => {
+                        inputs.planned?;
+                        (Severity::Notice, unready(guard, &wanted)?)
+                    }
+                    Some(OtherRules { printed, .. }) => {
+                        let file = &self.source;
+                        let message =
+                            format!("{file} is not what this version prints, which has {printed}");
+                        (Severity::Warning, message)
+                    }
+                },
             },
         };
         Some(OutdatedGuard { severity, message, order, options: wanted.options(inputs.meshes) })

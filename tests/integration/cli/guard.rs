@@ -352,11 +352,26 @@ fn an_outdated_guard_is_reported() {
     guard();
     folder.edit("guards/west.yaml", "0 < it.prefixLength()", "true");
     insta::assert_snapshot!(validated(1), @"
-    warning[outdated-guard]: west: guards/west.yaml is not what this version prints
+    warning[outdated-guard]: west: guards/west.yaml is not what this version prints, which has another `spec.validations[9].expression`
     --> guards/west.yaml:6:1
     help: run `clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh --writers 'group:ops team' > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
     ");
     guard();
+    for (from, to, printed) in [
+        ("failurePolicy: Fail", "failurePolicy: Ignore", "`spec.failurePolicy: Fail`"),
+        (
+            "operations: [CREATE, UPDATE, DELETE]",
+            "operations: [CREATE]",
+            "`spec.matchConstraints.resourceRules[0].operations[1]: UPDATE`",
+        ),
+    ] {
+        folder.edit("guards/west.yaml", from, to);
+        assert_contains(
+            &validated(1),
+            &format!("is not what this version prints, which has {printed}\n"),
+        );
+        guard();
+    }
     let good = folder.read("guards/west.yaml");
     let (policy, binding) = good.split_once("---\n").unwrap();
     folder.write("guards/west.yaml", format!("---\n{binding}---\n{policy}---\n"));
