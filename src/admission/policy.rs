@@ -329,8 +329,8 @@ fn renamed<T: Clone>(
     renamed.collect()
 }
 
-/// Returns the first part of a printed value that another value does not have, with its path. Only if it is short, the part
-/// itself is shown; nothing of the other value is, whose author may be a stranger.
+/// Returns the first part of a printed value that another value does not have, with its path. An expression can have 90,000
+/// characters, so only a short part is shown itself.
 fn expected(other: Option<&Value>, printed: &Value, path: &str) -> String {
     let parts: Vec<(Option<&Value>, &Value, String)> = match (other, printed) {
         (Some(Value::Object(other)), Value::Object(all)) => {
