@@ -21,7 +21,7 @@ mod policy;
 pub use accounts::{Account, Accounts};
 pub use judgement::{GuardCost, MOST_COST, PeerForm};
 pub use options::{AllowedPeerError, GuardOptions};
-pub use policy::{Excess, GuardError, NAME, OtherRules, Recorded};
+pub use policy::{Excess, GuardError, NAME, OtherRules, Recorded, RecordedError};
 
 /// The most allowed IPs of a Peer.
 pub const MOST_RANGES: usize = 1500;

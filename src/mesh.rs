@@ -426,6 +426,13 @@ pub fn are_linked(meshes: &[Mesh], one: &ClusterName, other: &ClusterName) -> bo
     meshes.iter().any(|mesh| mesh.links(one, other))
 }
 
+/// Returns whether a cluster leaves all meshes that name it.
+pub fn leaves(meshes: &[Mesh], cluster: &ClusterName) -> bool {
+    let mut entries =
+        meshes.iter().flat_map(|it| &it.entries).filter(|it| it.name == *cluster).peekable();
+    entries.peek().is_some() && entries.all(|it| it.state == State::Leaving)
+}
+
 /// Returns the entry because of whose state two clusters exchange no Peers although a mesh links them.
 pub fn unjoined<'a>(
     meshes: &'a [Mesh],

@@ -20,6 +20,8 @@ const SHOWN: usize = 200;
 pub struct GuardOptions {
     /// The options, each with a space before it.
     pub text: String,
+    /// The same decisions.
+    pub access: GuardAccess,
     /// The Peers of other programs that are not possible any more, each with the reason.
     pub left_out: BTreeMap<String, AllowedPeerError>,
 }
@@ -45,7 +47,7 @@ impl Guard {
             access.peer_writers = Accounts::default();
         }
         let text = access.is_possible().then(|| access.options())?;
-        Some(GuardOptions { text, left_out })
+        Some(GuardOptions { text, access, left_out })
     }
 }
 

@@ -17,6 +17,7 @@ use crate::document::{Source, TreeNode};
 use crate::net::prefixes::Prefixes;
 use crate::net::{Cidr, Family, merged};
 use crate::template::{self, Format, TemplateError};
+use crate::text;
 
 /// The name of the policy and of its binding.
 pub const NAME: &str = "clustermesh-peers";
@@ -183,6 +184,28 @@ impl fmt::Display for Excess {
     }
 }
 
+/// The reason why a text is not a guard.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum RecordedError {
+    /// Two versions were not merged.
+    #[error("contains {}", text::CONFLICT)]
+    Conflict,
+    /// Not YAML.
+    #[error("is not YAML")]
+    Syntax,
+    /// No objects.
+    #[error("is empty")]
+    Empty,
+    /// Without one of the two objects.
+    #[error("contains no {0} `{NAME}`")]
+    Missing(&'static str),
+    /// More objects, or others than those that are printed.
+    #[error(
+        "is not what `clustermesh guard` prints: a policy and its binding, and no other objects"
+    )]
+    Other,
+}
+
 impl Recorded {
     /// Reads the policy and the binding of a guard, in any order. `kubectl apply` would also apply a third object, and of two
     /// with one name the last.
@@ -195,8 +218,9 @@ impl Recorded {
         let binding = find(objects, "ValidatingAdmissionPolicyBinding")?;
         let variables = Variables::read(policy)?;
         let cluster = policy.pointer(CLUSTER)?.as_str()?.parse().ok()?;
-        let actions = binding.pointer("/spec/validationActions")?;
-        let is_deny = actions.as_array()?.iter().any(|it| it == "Deny");
+        let actions = binding.pointer("/spec/validationActions")?.as_array()?;
+        let has = |action: &str| actions.iter().any(|it| it == action);
+        let is_warning = has("Warn") && !has("Deny");
         let families: Vec<u8> = variables.value("families")?;
         let writers = match variables.0.get("writers") {
             Some(_) => Some(variables.value("writers")?),
@@ -218,7 +242,7 @@ impl Recorded {
                 writers,
                 peers: variables.ranges("allowedPeers")?,
                 peer_writers: variables.value("peerWriters")?,
-                enforcement: if is_deny { Enforcement::Deny } else { Enforcement::Warn },
+                enforcement: if is_warning { Enforcement::Warn } else { Enforcement::Deny },
             },
         };
         let printed = guard.manifests().ok()?;
@@ -242,6 +266,27 @@ impl Recorded {
     /// Returns whether its rules are those that this version prints.
     pub fn is_whole(&self) -> bool {
         self.other_rules.is_none()
+    }
+
+    /// Reads the text of a guard.
+    ///
+    /// # Errors
+    /// It is not what `clustermesh guard` prints.
+    pub fn of_text(text: &str) -> Result<Self, RecordedError> {
+        if text::conflict(text).is_some() {
+            return Err(RecordedError::Conflict);
+        }
+        let objects = Self::objects(text).ok_or(RecordedError::Syntax)?;
+        if objects.iter().all(Value::is_null) {
+            return Err(RecordedError::Empty);
+        }
+        let kinds = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
+        let missing = kinds.into_iter().find(|kind| find(&objects, kind).is_none());
+        match (Self::read(&objects), missing) {
+            (Some(read), _) => Ok(read),
+            (None, Some(kind)) => Err(RecordedError::Missing(kind)),
+            (None, None) => Err(RecordedError::Other),
+        }
     }
 
     /// Returns the documents of a text, if it is YAML.

@@ -98,8 +98,7 @@ pub(super) fn added_entries(proposal: &Proposal) -> String {
     for (number, cluster) in proposal.clusters.iter().enumerate() {
         let _ = write!(
             yaml,
-            "    - name: {}\n      # Until you remove this line, no cluster gets Peers of it, and its ranges are reserved.\n      \
-             state: Joining\n",
+            "    - name: {}\n      state: Joining # until you remove this line, its ranges are reserved, and no cluster gets its Peers\n",
             scalar(cluster.name.as_str())
         );
         if number == 0 {

@@ -78,7 +78,10 @@ fn emptied(config: &Config, meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
         let folders = if commands.len() == 1 { "folder" } else { "folders" };
         let ended = match leaving[..] {
             [only] if it.is_leaving() => {
-                format!("; once {} has no Peers, remove its entry, and render again", only.name)
+                let name = &only.name;
+                format!(
+                    "; once {name} has no Peers, remove its entry, its snapshot and its guard, and render again"
+                )
             }
             _ => String::new(),
         };

@@ -17,11 +17,10 @@ pub(crate) fn read(inputs: &Inputs) -> anyhow::Result<Vec<GuardFile>> {
     let roots = inputs.settings.home_roots();
     let guards = inputs.guards.iter().map(|(cluster, path)| {
         let text = disk::read_text(&roots, path, MANIFEST_LIMIT)?;
-        let objects = Recorded::objects(&text);
         Ok(GuardFile {
             cluster: cluster.clone(),
             source: Arc::from(input_file::name(path)),
-            recorded: objects.and_then(|it| Recorded::read(&it)),
+            recorded: Recorded::of_text(&text),
         })
     });
     guards.collect()

@@ -18,11 +18,17 @@ const LISTED: usize = 20;
 /// The largest number of targets of a cause that are shown.
 const TARGETS: usize = 8;
 
+/// The shortest time that Kilo needs to apply a change which is shown, in seconds.
+const NOTED_SECONDS: f64 = 1.0;
+
 /// Returns the causes, a table of the targets, and their Peers.
 pub(super) fn text(compared: &Compared, width: Width) -> String {
     let changes = compared.changes;
     let mut text = causes(compared, width);
     if !changes.targets.is_empty() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
         text.push_str(&table(compared, width));
     }
     let blocks = compared.by_grade().into_iter();
@@ -60,9 +66,6 @@ fn causes(compared: &Compared, width: Width) -> String {
         }
     }
     more(&mut text, changes.causes.len(), "", "cause");
-    if !changes.causes.is_empty() {
-        text.push('\n');
-    }
     text
 }
 
@@ -88,7 +91,7 @@ fn block(target: &TargetChange, compared: &Compared, width: Width) -> (Grade, St
         let _ = writeln!(text, "    {}", coloured(colour, &change));
     }
     more(&mut text, target.peers.len(), "    ", "Peer");
-    if let Some(load) = &target.load {
+    if let Some(load) = target.load.as_ref().filter(|it| NOTED_SECONDS <= it.seconds) {
         let _ = writeln!(text, "  {}", wording::busy(load));
     }
     for remedy in remedy::of_target(target, compared) {

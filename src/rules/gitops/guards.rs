@@ -5,12 +5,18 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::OUTDATED_GUARD;
-use crate::admission::{Enforcement, Excess, Guard, GuardOptions, OtherRules, PeerForm, Recorded};
+use crate::admission::{
+    Enforcement, Excess, Guard, GuardOptions, OtherRules, PeerForm, Recorded, RecordedError,
+};
 use crate::diagnostic::{Finding, Quoted, Quotes, Severity};
+use crate::mesh::leaves;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::rules::{CheckInputs, Purpose};
 use crate::text::{and_more, count, shell_word};
+
+/// The remedy if the options of the guard are known. It names no cluster, so that all guards share it.
+const UPDATE: &str = "run `clustermesh guard --update`, then the commands that it prints";
 
 /// The options with which a guard is printed whose writers are not known.
 const UNKNOWN: &str = " --writers ACCOUNT";
@@ -22,16 +28,14 @@ pub struct GuardFile {
     pub cluster: ClusterName,
     /// The file, as the shell calls it.
     pub source: Arc<str>,
-    /// The guard, if it is one.
-    pub recorded: Option<Recorded>,
+    /// The guard.
+    pub recorded: Result<Recorded, RecordedError>,
 }
 
 /// A problem of such a file.
 struct OutdatedGuard {
     severity: Severity,
     message: String,
-    /// The condition with which the remedy begins.
-    order: String,
     /// The options with which the guard is printed again, if they are known.
     options: Option<GuardOptions>,
 }
@@ -39,45 +43,58 @@ struct OutdatedGuard {
 impl GuardFile {
     /// Returns the guard, if it is one of this cluster.
     pub fn guard(&self) -> Option<&Recorded> {
-        let recorded = self.recorded.as_ref();
+        let recorded = self.recorded.as_ref().ok();
         recorded.filter(|it| it.guard.cluster == self.cluster)
     }
 
     /// Returns how the owner of the cluster prints the guard again, with these options, and applies it.
     pub fn help(&self, options: Option<&GuardOptions>, kubectl: &str) -> String {
-        let (text, accounts) = match options {
-            Some(options) => (options.text.as_str(), ""),
-            None => (UNKNOWN, " with the accounts that may write Peers"),
+        let path = shell_word(&self.source);
+        let (restore, text, accounts) = match options {
+            Some(options) => (String::new(), options.text.as_str(), ""),
+            None => (
+                format!("restore it with `git checkout HEAD -- {path}`, or "),
+                UNKNOWN,
+                " with the accounts that may write Peers",
+            ),
         };
         let left_out = options.and_then(GuardOptions::first_left_out);
         let left_out = left_out.map_or(String::new(), |it| format!("; {it}"));
         let name = &self.cluster;
-        let path = shell_word(&self.source);
         format!(
-            "run `clustermesh guard {name}{text} > {path}`{accounts} and, as the owner of {name}, `{kubectl} \
-             apply --server-side -f {path}`{left_out}"
+            "{restore}run `clustermesh guard {name}{text} > {path}`{accounts} and, as the owner of {name}, `{}`{left_out}",
+            self.apply(kubectl)
         )
+    }
+
+    /// Returns the command that applies the file.
+    pub fn apply(&self, kubectl: &str) -> String {
+        format!("{kubectl} apply --server-side -f {}", shell_word(&self.source))
+    }
+
+    /// Describes why the file is not the guard of its cluster.
+    pub fn refusal(&self) -> Option<String> {
+        match &self.recorded {
+            Ok(recorded) if recorded.guard.cluster == self.cluster => None,
+            Ok(recorded) => {
+                Some(format!("{} is the guard of {}", self.source, recorded.guard.cluster))
+            }
+            Err(error) => Some(format!("{} {error}", self.source)),
+        }
     }
 
     fn problem(&self, inputs: &CheckInputs) -> Option<OutdatedGuard> {
         let name = &self.cluster;
         let Some(recorded @ Recorded { guard, .. }) = self.guard() else {
-            return Some(OutdatedGuard {
-                severity: Severity::Error,
-                message: format!(
-                    "{} is not the guard of {name}, or it contains other objects too",
-                    self.source
-                ),
-                order: String::new(),
-                options: None,
-            });
+            let message = self.refusal()?;
+            return Some(OutdatedGuard { severity: Severity::Error, message, options: None });
         };
         let access = guard.access.clone();
         let wanted = Guard::new(inputs.meshes, name, access);
         let mut impossible = wanted.impossible_peers(inputs.meshes);
         let refused = refused(guard, inputs);
-        let excess = guard.beyond(&wanted);
-        let mut order = String::new();
+        // The last step of a cluster that leaves deletes its guard.
+        let excess = if leaves(inputs.meshes, name) { Vec::new() } else { guard.beyond(&wanted) };
         let (severity, message) = match (refused, excess.split_first()) {
             (Some(refused), _) => match guard.access.enforcement {
                 Enforcement::Deny => {
@@ -88,10 +105,10 @@ impl GuardFile {
                 }
             },
             (None, Some((first, rest))) => {
-                order = format!("after {name} has applied this commit, ");
                 let more = and_more(rest.len(), "");
-                let message =
-                    format!("the guard of {name} accepts {first}{more}, which the mesh does not");
+                let message = format!(
+                    "the guard of {name} accepts {first}{more}, which the mesh does not allow"
+                );
                 (Severity::Warning, message)
             }
             (None, None) => match impossible.pop_first() {
@@ -104,16 +121,16 @@ impl GuardFile {
                         inputs.planned?;
                         (Severity::Notice, unready(guard, &wanted)?)
                     }
-                    Some(OtherRules { printed, .. }) => {
-                        let file = &self.source;
-                        let message =
-                            format!("{file} is not what this version prints, which has {printed}");
-                        (Severity::Warning, message)
-                    }
+                    Some(OtherRules { printed, .. }) => (
+                        Severity::Warning,
+                        format!(
+                            "the guard of {name} is outdated: this version prints it with {printed}"
+                        ),
+                    ),
                 },
             },
         };
-        Some(OutdatedGuard { severity, message, order, options: wanted.options(inputs.meshes) })
+        Some(OutdatedGuard { severity, message, options: wanted.options(inputs.meshes) })
     }
 }
 
@@ -127,14 +144,22 @@ fn outdated(file: &GuardFile, inputs: &CheckInputs, purpose: Purpose) -> Option<
     let problem = file.problem(inputs)?;
     let name = &file.cluster;
     let policy = file.recorded.as_ref().map_or(0, |it| it.policy);
-    let help = file.help(problem.options.as_ref(), &inputs.config.kubectl(name));
+    let help = match problem.options {
+        None => file.help(None, &inputs.config.kubectl(name)),
+        Some(options) => {
+            let left_out = options.first_left_out();
+            left_out.map_or(UPDATE.to_owned(), |it| format!("{UPDATE}; {it}"))
+        }
+    };
     let mut finding = Finding::on_cluster(&OUTDATED_GUARD, name, problem.message)
         .at(Place::document(&file.source, policy), "")
-        .help(format!("{}{help}", problem.order));
-    finding.severity = match purpose {
-        Purpose::Validate => problem.severity,
+        .help(help);
+    finding.severity = match (purpose, problem.severity) {
+        (Purpose::Validate, severity) => severity,
         // The guard of the cluster may be newer than the file.
-        Purpose::Render | Purpose::Snapshot => problem.severity.min(Severity::Warning),
+        (Purpose::Render | Purpose::Snapshot, Severity::Error) => Severity::Warning,
+        // No obstacle to what is rendered; `validate` reports it.
+        (Purpose::Render | Purpose::Snapshot, _) => return None,
     };
     // A guard is not one of our formats; only what is read from it is shown.
     finding.quotes = Quotes::Nothing;

@@ -306,11 +306,61 @@ fn a_guard_that_a_joining_cluster_needs_is_reported_before_it_joins() {
     folder.write("mesh.yaml", &mesh);
     assert_eq!(outdated(&folder), []);
     with_state("Leaving");
-    let (_, help) = found(&folder);
-    assert!(
-        help.starts_with("after west has applied this commit, run `clustermesh guard west "),
-        "{help}"
-    );
+    let (message, help) = found(&folder);
+    insta::assert_snapshot!(message, @"the guard of west accepts Peers of quickstart/east, which the mesh does not allow");
+    follow(&folder, &help);
+    assert_eq!(outdated(&folder), []);
+}
+
+#[test]
+fn outdated_guards_are_written_again_with_their_options() {
+    let folder = example("gitops");
+    let update = |arguments: &[&str]| folder.run(&[&["guard", "--update"], arguments].concat());
+    let before = ["east", "west"].map(|it| folder.read(&format!("guards/{it}.yaml")));
+    let run = update(&[]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""));
+    assert_eq!(run.stderr, "2 guards unchanged\n");
+
+    // East accepts more of west, and west of east.
+    let options = ["--allow-peer", "laptop=10.9.0.7/32", "--allow-peer-writers", "ada", "--warn"];
+    let west = [&["guard", "west", "--writers", WRITERS], &options[..]].concat();
+    folder.write("guards/west.yaml", folder.run(&west).stdout);
+    let mesh = folder.read("mesh.yaml");
+    let wider =
+        mesh.replace("- 10.0.1.0/24", "- 10.0.0.0/22").replace("10.6.0.0/16", "10.6.0.0/15");
+    folder.write("mesh.yaml", &wider);
+    let run = update(&["west"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    insta::assert_snapshot!(run.stderr + &run.stdout, @"
+    guards/west.yaml: written
+    Before the merge, as the owner of each cluster:
+      kubectl --context west apply --server-side -f guards/west.yaml
+    ");
+    assert_eq!(folder.read("guards/west.yaml"), folder.run(&west).stdout);
+    assert_eq!(folder.read("guards/east.yaml"), before[0]);
+    assert_eq!(update(&[]).stderr, "guards/east.yaml: written\n1 guard unchanged\n");
+
+    // They accept less: first, the clusters must have applied the Peers that the old guards accept.
+    folder.write("mesh.yaml", &mesh);
+    let run = update(&[]);
+    insta::assert_snapshot!(run.stderr + &run.stdout, @"
+    guards/east.yaml: written
+    guards/west.yaml: written
+    After the merge, when the clusters have applied it, as the owner of each cluster:
+      kubectl --context east apply --server-side -f guards/east.yaml
+      kubectl --context west apply --server-side -f guards/west.yaml
+    ");
+    assert_eq!(folder.read("guards/east.yaml"), before[0]);
+
+    // Nothing is written if one of them cannot be printed again.
+    folder.write("mesh.yaml", &wider);
+    folder.write("guards/west.yaml", "kind: ConfigMap\n");
+    let run = update(&[]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(run.stderr, @"error: guards/west.yaml contains no ValidatingAdmissionPolicy `clustermesh-peers`; restore it with `git checkout HEAD -- guards/west.yaml`, or run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with the accounts that may write Peers and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`");
+    assert_eq!(folder.read("guards/east.yaml"), before[0]);
+    fs::remove_dir_all(folder.path("guards")).unwrap();
+    insta::assert_snapshot!(update(&[]).stderr, @"error: no guard to update: `clustermesh guard CLUSTER --writers ACCOUNT > guards/CLUSTER.yaml` prints a new one");
 }
 
 #[test]
@@ -335,7 +385,7 @@ fn an_outdated_guard_is_reported() {
     insta::assert_snapshot!(validated(1), @"
     error[outdated-guard]: west: the guard of west refuses 1 Peer that `render` writes: quickstart--east--east-agent-1 (an allowed IP is outside of the ranges that this cluster accepts of this source)
     --> guards/west.yaml:6:1
-    help: run `clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh --writers 'group:ops team' > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    help: run `clustermesh guard --update`, then the commands that it prints
     ");
     let run = folder.run(&["render", "--check"]);
     assert_contains(&run.stderr, "warning[outdated-guard]: ");
@@ -345,16 +395,16 @@ fn an_outdated_guard_is_reported() {
     // The mesh allows less.
     folder.write("mesh.yaml", &mesh);
     insta::assert_snapshot!(validated(1), @"
-    warning[outdated-guard]: west: the guard of west accepts 10.0.0.0/24 of quickstart/east (and 1 more), which the mesh does not
+    warning[outdated-guard]: west: the guard of west accepts 10.0.0.0/24 of quickstart/east (and 1 more), which the mesh does not allow
     --> guards/west.yaml:6:1
-    help: after west has applied this commit, run `clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh --writers 'group:ops team' > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    help: run `clustermesh guard --update`, then the commands that it prints
     ");
     guard();
     folder.edit("guards/west.yaml", "0 < it.prefixLength()", "true");
     insta::assert_snapshot!(validated(1), @"
-    warning[outdated-guard]: west: guards/west.yaml is not what this version prints, which has another `spec.validations[9].expression`
+    warning[outdated-guard]: west: the guard of west is outdated: this version prints it with another `spec.validations[9].expression`
     --> guards/west.yaml:6:1
-    help: run `clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh --writers 'group:ops team' > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    help: run `clustermesh guard --update`, then the commands that it prints
     ");
     guard();
     for (from, to, printed) in [
@@ -364,11 +414,16 @@ fn an_outdated_guard_is_reported() {
             "operations: [CREATE]",
             "`spec.matchConstraints.resourceRules[0].operations[1]: UPDATE`",
         ),
+        (
+            "validationActions: [\"Deny\"]",
+            "validationActions: [Audit]",
+            "`spec.validationActions[0]: Deny`",
+        ),
     ] {
         folder.edit("guards/west.yaml", from, to);
         assert_contains(
             &validated(1),
-            &format!("is not what this version prints, which has {printed}\n"),
+            &format!("is outdated: this version prints it with {printed}\n"),
         );
         guard();
     }
@@ -377,15 +432,15 @@ fn an_outdated_guard_is_reported() {
     folder.write("guards/west.yaml", format!("---\n{binding}---\n{policy}---\n"));
     validated(0);
     folder.write("guards/west.yaml", "kind: ConfigMap\n");
-    let wrong = validated(1);
-    insta::assert_snapshot!(wrong, @"
-    error[outdated-guard]: west: guards/west.yaml is not the guard of west, or it contains other objects too
+    insta::assert_snapshot!(validated(1), @"
+    error[outdated-guard]: west: guards/west.yaml contains no ValidatingAdmissionPolicy `clustermesh-peers`
     --> guards/west.yaml:1:1
-    help: run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with the accounts that may write Peers and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    help: restore it with `git checkout HEAD -- guards/west.yaml`, or run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with the accounts that may write Peers and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
     ");
     // `kubectl apply` applies every document, and of two with one name the last.
     let east = folder.run(&["guard", "east"]).stdout;
     let api = "apiVersion: admissionregistration.k8s.io/v1\n";
+    let mut reasons = String::new();
     for text in [
         String::new(),
         "not: [yaml".to_owned(),
@@ -395,10 +450,26 @@ fn an_outdated_guard_is_reported() {
         format!("{good}---\nkind: ConfigMap\n"),
         good.replace(api, "apiVersion: example.com/v1\n"),
         good.replace("users\\\":", "user\\\":"),
+        policy.to_owned(),
+        format!("<<<<<<< HEAD\n{good}"),
     ] {
         folder.write("guards/west.yaml", text);
-        assert_eq!(validated(1).lines().next(), wrong.lines().next());
+        let message = validated(1);
+        let (_, reason) = message.lines().next().unwrap().split_once("west.yaml ").unwrap();
+        reasons += &format!("{reason}\n");
     }
+    insta::assert_snapshot!(reasons, @"
+    is empty
+    is not YAML
+    is the guard of east
+    is not what `clustermesh guard` prints: a policy and its binding, and no other objects
+    is not what `clustermesh guard` prints: a policy and its binding, and no other objects
+    is not what `clustermesh guard` prints: a policy and its binding, and no other objects
+    contains no ValidatingAdmissionPolicy `clustermesh-peers`
+    is not what `clustermesh guard` prints: a policy and its binding, and no other objects
+    contains no ValidatingAdmissionPolicyBinding `clustermesh-peers`
+    contains git's conflict markers: two versions of the file were not merged
+    ");
     // The placeholder of the help is not an account.
     let literal = folder.run(&["guard", "west", "--writers", "ACCOUNT"]);
     assert_eq!((literal.code, literal.stdout.as_str()), (2, ""));
@@ -469,8 +540,8 @@ fn decisions_that_no_option_can_have_are_asked_for_again() {
         folder.edit("mesh.yaml", "- 10.0.1.0/24", "- 10.0.0.0/23");
         let (text, help) = found(&folder);
         assert!(
-            help.starts_with(
-                "run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with"
+            help.contains(
+                "or run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with"
             ),
             "{to}: {text}"
         );

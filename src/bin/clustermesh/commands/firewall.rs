@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use clustermesh::diagnostic::{bare, escaped};
 use clustermesh::firewall::{Firewall, SendingCluster};
+use clustermesh::joining::{self, Joining};
 use clustermesh::name::ClusterName;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::report::table::TextTable;
@@ -21,7 +22,8 @@ use crate::{Outcome, checked_plan, cluster_peers, inputs};
 /// its sending nodes that its snapshot shows. A NAT gateway may send from another address, so any source must be
 /// allowed unless you know better.
 ///
-/// The second table lists the endpoints of other clusters to which the nodes of a cluster send. Writes nothing.
+/// The second table lists the endpoints of other clusters to which the nodes of a cluster send. Clusters with
+/// `state: Joining` count as joined. Writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct FirewallArgs {
@@ -54,7 +56,10 @@ pub(crate) fn run(
     files: &FileOptions,
     printer: &mut Printer,
 ) -> CommandResult {
-    let inputs = inputs::gather(files)?;
+    let mut inputs = inputs::gather(files)?;
+    let joining = Joining { meshes: &inputs.meshes, snapshots: &inputs.snapshots };
+    let joiners = joining.ready();
+    inputs.meshes = joining.joined(&joiners);
     let mut clusters = cluster_peers::clusters(&inputs);
     let externals = inputs.meshes.iter().flat_map(|it| &it.externals);
     clusters.extend(externals.map(|it| it.entry.name.clone()));
@@ -65,6 +70,12 @@ pub(crate) fn run(
     let firewall = Firewall::new(fleet, plan, only);
     if firewall.clusters.is_empty() {
         printer.note("no port must be open: no cluster dials an endpoint");
+    }
+    if !joiners.is_empty() {
+        let names = joining::listed(&joiners);
+        printer.note(&format!(
+            "these are the ports with {names} joined: open them before you remove `state: Joining`"
+        ));
     }
     match args.output {
         FirewallFormat::Table => printer.result(&table(&firewall, terminal::stdout()))?,

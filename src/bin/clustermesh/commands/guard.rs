@@ -20,18 +20,27 @@ use crate::output::Printer;
 use crate::settings::FileOptions;
 use crate::{Outcome, checked_plan, cluster_peers, inputs};
 
+mod update;
+
 /// Print an admission policy for the Peers of a cluster
 ///
 /// The API server of the cluster then refuses other Peers, from every user: ranges that the cluster does not
 /// accept of this source, ranges of its own, endpoints that would loop. The policy is a
 /// `ValidatingAdmissionPolicy` of Kubernetes 1.31 or newer and needs no other program. It contains no keys or
-/// addresses of nodes, so it stays valid when nodes change. Writes nothing.
+/// addresses of nodes, so it stays valid when nodes change. Only `--update` writes files.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GuardArgs {
     /// Cluster that the policy is for, by its name in the mesh
-    #[arg(value_name = "CLUSTER")]
-    cluster: String,
+    #[arg(value_name = "CLUSTER", required_unless_present = "update")]
+    cluster: Option<String>,
+
+    /// Write the files in `guards` that are outdated again, each with the options that it has
+    ///
+    /// Prints the commands that apply them. With CLUSTER, it writes only the file of this cluster. Files of clusters that
+    /// leave stay as they are.
+    #[arg(long, conflicts_with_all = ["writers", "allow_peer", "allow_peer_writers", "warn", "check"])]
+    update: bool,
 
     /// Account that may write Peers: USER or group:NAME; repeatable [default: all]
     ///
@@ -76,7 +85,8 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh guard west --check --live            which Peers of west would be refused?
   clustermesh guard west --warn | kubectl --context west apply --server-side -f -
-  clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh > guards/west.yaml";
+  clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh > guards/west.yaml
+  clustermesh guard --update                       after a change of the mesh";
 
 /// A Peer that the owner of the cluster allows.
 #[derive(Clone, Debug)]
@@ -115,7 +125,12 @@ pub(crate) fn run(args: &GuardArgs, files: &FileOptions, printer: &mut Printer) 
     }
     let mut inputs = inputs::gather(files)?;
     let clusters = cluster_peers::clusters(&inputs);
-    let cluster = cluster_peers::asked(&args.cluster, &inputs, &clusters)?;
+    let asked = args.cluster.as_deref();
+    let asked = asked.map(|it| cluster_peers::asked(it, &inputs, &clusters)).transpose()?;
+    let Some(cluster) = asked.filter(|_| !args.update) else {
+        let (_, plan) = &checked_plan::right(&inputs)?;
+        return Ok(update::run(asked, &inputs, plan, printer)?);
+    };
     let dumped =
         if args.dumps.are_any() { Some(args.dumps.read_one(&mut inputs, cluster)?) } else { None };
     let (_, plan) = &checked_plan::right(&inputs)?;

@@ -287,7 +287,7 @@ fn check_saved(
     };
     let subnets = proposed.iter().flat_map(|it| &it.subnets);
     let idle: Vec<&str> = subnets.map(|(cluster, _)| cluster.as_str()).collect();
-    let mut checked = checked_plan::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
+    let mut checked = checked_plan::check(&inputs, Purpose::Snapshot, None, OutputCheck::Unasked)?;
     checked.findings.retain(|it| {
         let is_idle = it.cluster.as_deref().is_some_and(|it| idle.contains(&it));
         // Stale nodes were reported when the snapshots were taken.

@@ -221,7 +221,7 @@ fn is_pipe(file_type: fs::FileType) -> bool {
     }
 }
 
-/// Reads at most `limit` bytes, of which about `expected` are there.
+/// Reads a text as [`bounded`] does.
 pub(super) fn bounded_text(
     reader: &mut impl Read,
     expected: u64,
@@ -230,7 +230,12 @@ pub(super) fn bounded_text(
     text_of(bounded(reader, expected, limit)?)
 }
 
-fn bounded(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Result<Vec<u8>> {
+/// Reads at most `limit` bytes, of which about `expected` are there.
+pub(super) fn bounded(
+    reader: &mut impl Read,
+    expected: u64,
+    limit: u64,
+) -> anyhow::Result<Vec<u8>> {
     let room = usize::try_from(expected.min(limit))?;
     let mut bytes = Vec::with_capacity(room.saturating_add(1));
     reader.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;

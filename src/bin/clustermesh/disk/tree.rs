@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail};
 use clustermesh::tree_diff::{ForeignFile, Overriding};
 use clustermesh::yaml;
 
-use super::read::{bounded_text, open_regular, text_of};
+use super::read::{bounded, bounded_text, open_regular, text_of};
 use super::roots::{FileKey, TreeFile, has_header, is_git, problem};
 use super::{OLD, Roots, holds, is_temporary, kind, shown};
 
@@ -268,6 +268,9 @@ fn is_old(name: &OsStr) -> bool {
 /// The largest rendered file that is read, in bytes: what GitHub would take.
 pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
 
+/// The number of bytes that show who wrote a file: our first line and its end.
+const HEAD: usize = yaml::HEADER.len() + 2;
+
 /// Returns the text of a file of the tree, which must not be a link.
 pub(crate) fn read(roots: &Roots, path: &Path) -> FileText {
     file(roots, path).map_err(|it| problem(&it))?.text
@@ -322,17 +325,15 @@ fn file(roots: &Roots, path: &Path) -> anyhow::Result<TreeFile> {
     if let Some(known) = files.get(&key) {
         return Ok(known);
     }
-    let (head, text) = if let Some(revision) = roots.revision() {
-        let bytes = revision.read(path, MANIFEST_LIMIT)?;
-        (head(&mut bytes.as_slice())?, text_of(bytes))
-    } else {
-        let (mut file, metadata) = open_regular(path)?;
-        let head = head(&mut file)?;
-        file.rewind()?;
-        let text = bounded_text(&mut file, metadata.len(), MANIFEST_LIMIT);
-        (head, text)
+    let bytes = match roots.revision() {
+        Some(revision) => revision.read(path, MANIFEST_LIMIT)?,
+        None => {
+            let (mut file, metadata) = open_regular(path)?;
+            bounded(&mut file, metadata.len(), MANIFEST_LIMIT)?
+        }
     };
-    Ok(files.add_read(key, Writer::of(&head), text))
+    let writer = Writer::of(bytes.get(..HEAD).unwrap_or(&bytes));
+    Ok(files.add_read(key, writer, text_of(bytes)))
 }
 
 /// Returns whether a file is ours, as far as it was written.
@@ -343,8 +344,8 @@ fn is_begun(path: &Path) -> anyhow::Result<bool> {
 
 /// Reads as much of a file as shows who wrote it.
 fn head(file: &mut impl io::Read) -> io::Result<Vec<u8>> {
-    let mut head = Vec::with_capacity(yaml::HEADER.len() + 2);
-    file.by_ref().take(yaml::HEADER.len() as u64 + 2).read_to_end(&mut head)?;
+    let mut head = Vec::with_capacity(HEAD);
+    file.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
     Ok(head)
 }
 

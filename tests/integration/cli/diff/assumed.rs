@@ -73,7 +73,6 @@ fn paths_that_an_entry_no_longer_proves_are_disruptive() {
     `underlays` of west added: `lan: 192.168.0.0/16` (mesh.yaml:17)
         no Peer changes because of this alone
 
-
     changed: `underlays` of west in the mesh prod added: lan: 192.168.0.0/16 (mesh.yaml:17)
     No Peer changes compared with HEAD (3 clusters). 1 control changed and none is weaker.
     ");

@@ -11,6 +11,9 @@ use crate::support::{Run, assert_contains};
 
 const SOUTH: [&str; 2] = ["init", "--from=south=south.json"];
 
+/// The line with the state of an added cluster.
+const JOINING: &str = "      state: Joining # until you remove this line, its ranges are reserved, and no cluster gets its Peers\n";
+
 /// A dump of three nodes.
 fn dump(cluster: u8) -> Value {
     let items = (1..=3).map(|number| api_node(cluster, number));
@@ -60,14 +63,13 @@ fn a_fourth_cluster_is_added() {
        reach the Services.
     2. Render and check: `clustermesh render`, `clustermesh verify`. Commit everything except dumps of
        nodes, and push. No cluster gets Peers of south yet.
-    3. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render`
-       and `clustermesh verify` again. With this commit, all clusters get the Peers.
+    3. Open the ports that `clustermesh firewall` lists. Remove `state: Joining` of south in mesh.yaml,
+       and run `clustermesh render` and `clustermesh verify` again. With this commit, all clusters get the Peers.
     ");
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(added(&before, &folder.read("mesh.yaml")), @"
     - name: south
-      # Until you remove this line, no cluster gets Peers of it, and its ranges are reserved.
-      state: Joining
+      state: Joining # until you remove this line, its ranges are reserved, and no cluster gets its Peers
       # Contains the pod CIDRs of all 3 nodes.
       # Put the `--cluster-cidr` of the cluster here if it is another range.
       podCIDRs: [10.4.0.0/16]
@@ -85,7 +87,7 @@ fn a_fourth_cluster_is_added() {
     for (path, touch) in tree {
         assert_eq!(folder.touches("rendered").get(&path), Some(&touch), "{path}");
     }
-    folder.edit("mesh.yaml", "      state: Joining\n", "");
+    folder.edit("mesh.yaml", JOINING, "");
     for command in ["validate", "render", "verify"] {
         let run = folder.run(&[command]);
         assert_eq!(run.code, 0, "{command}: {}{}", run.stdout, run.stderr);
@@ -104,8 +106,7 @@ fn the_style_of_the_file_is_kept() {
     assert_eq!(added.matches("\r\n").count(), added.matches('\n').count());
     insta::assert_snapshot!(added.replace('\r', ""), @"
     -   name: south
-        # Until you remove this line, no cluster gets Peers of it, and its ranges are reserved.
-        state: Joining
+        state: Joining # until you remove this line, its ranges are reserved, and no cluster gets its Peers
         # Contains the pod CIDRs of all 3 nodes.
         # Put the `--cluster-cidr` of the cluster here if it is another range.
         # Kilo's `--subnet`: the network of `kilo.squat.ai/wireguard-ip` on all 3 nodes.
@@ -368,7 +369,7 @@ fn the_mode_of_the_file_is_kept() {
     files.into_iter().chain(["mesh.yaml"]).for_each(set);
     assert_eq!(folder.run(&SOUTH).code, 0);
     assert_eq!(mode("mesh.yaml"), 0o600);
-    folder.edit("mesh.yaml", "      state: Joining\n", "");
+    folder.edit("mesh.yaml", JOINING, "");
     let mut west = dump(3);
     west["items"].as_array_mut().unwrap().pop();
     folder.write("west.json", west.to_string());
@@ -413,10 +414,10 @@ fn the_steps_of_all_flags_are_printed() {
     6. Enable the hooks: `pre-commit install`.
     7. Render and check: `clustermesh render`, `clustermesh verify`. Commit everything except dumps of
        nodes, and push. No cluster gets Peers of south yet.
-    8. In each cluster, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
+       In each cluster, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
        and apply flux/gitrepository.yaml and flux/CLUSTER.yaml.
-    9. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render`
-       and `clustermesh verify` again. With this commit, all clusters get the Peers.
+    8. Open the ports that `clustermesh firewall` lists. Remove `state: Joining` of south in mesh.yaml,
+       and run `clustermesh render` and `clustermesh verify` again. With this commit, all clusters get the Peers.
     ");
     let mut idle = dump(4);
     for node in idle["items"].as_array_mut().unwrap() {
@@ -440,11 +441,12 @@ fn the_steps_name_guards_if_there_are_some() {
     let run = folder.run(&SOUTH);
     let (_, steps) = run.stdout.split_once("\n2. ").unwrap();
     insta::assert_snapshot!(steps, @"
-    Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`. Print the
-       guards that `validate` names again, and apply them. Commit everything except dumps of
+    Update the guards: `clustermesh guard --update`, and the commands that it prints. If south should
+       have a guard too, `clustermesh guard --help` has an example.
+    3. Render and check: `clustermesh render`, `clustermesh verify`. Commit everything except dumps of
        nodes, and push. No cluster gets Peers of south yet.
-    3. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh validate`, `clustermesh render`
-       and `clustermesh verify` again. With this commit, all clusters get the Peers.
+    4. Open the ports that `clustermesh firewall` lists. Remove `state: Joining` of south in mesh.yaml,
+       and run `clustermesh render` and `clustermesh verify` again. With this commit, all clusters get the Peers.
     ");
 }
 

@@ -91,7 +91,7 @@ impl<'i> GuardComparison<'i> {
             Some(format!("{first}{}", and_more(rest.len(), "")))
         };
         if let Some(excess) = first(&guard.beyond(&wanted)) {
-            return Some(format!("it accepts {excess}, which the mesh does not"));
+            return Some(format!("it accepts {excess}, which the mesh does not allow"));
         }
         if let Some(lack) = first(&wanted.beyond(guard)) {
             return Some(format!("it refuses {lack}, which the mesh accepts"));
