@@ -58,7 +58,7 @@ pub struct HtmlPage {
     /// Its text.
     pub html: String,
     /// The problem that a person must look at: errors, or an unknown change.
-    pub problem: Option<&'static str>,
+    pub problem: Option<String>,
 }
 
 /// Returns the page.
@@ -101,12 +101,11 @@ pub fn page(results: &MeshResults) -> Result<HtmlPage, Error> {
         change => Serde(change::ChangeView::new(results)),
     };
     let html = environment()?.get_template(PAGE)?.render(values)?;
-    let is_unknown = results.difference.as_ref().is_some_and(Result::is_err);
+    let unknown = results.difference.as_ref().and_then(|it| it.as_ref().err());
     let has_errors = verdict.is_bad() || 0 < findings.count(Severity::Error);
-    let problem = if has_errors {
-        Some("the page shows errors")
-    } else {
-        is_unknown.then_some("the change is unknown, and the page has the reason")
+    let problem = match unknown {
+        Some(reason) => Some(format!("the change is unknown: {}", reason.message)),
+        None => has_errors.then(|| "the page shows errors".to_owned()),
     };
     Ok(HtmlPage { html, problem })
 }

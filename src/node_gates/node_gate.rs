@@ -1,5 +1,7 @@
 //! One gate of a node: the decision about it, and the value that was decided on.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -157,11 +159,21 @@ impl<'r> GateReader<'r> {
 
     fn links(&self) -> NodeGate {
         let targets: Vec<_> = self.member.targets().collect();
-        let value = match targets.len() {
+        let mut value = match targets.len() {
             0 => "no cluster exchanges Peers with it".to_owned(),
             _ => listed(targets.iter()),
         };
-        NodeGate::new(GateOwner::Mesh, "links", GateResult::of(!targets.is_empty()), value)
+        let own = &self.member.entry.name;
+        let refused = self.member.mesh.refused.all().filter(|it| it.by == *own || it.other == *own);
+        let (others, places): (BTreeSet<_>, Vec<_>) =
+            refused.map(|it| (if it.by == *own { it.other } else { it.by }, it.place)).unzip();
+        if !others.is_empty() {
+            let others = listed(others);
+            value = format!("{value}; not {others}, as a policy refuses the link");
+        }
+        let gate =
+            NodeGate::new(GateOwner::Mesh, "links", GateResult::of(!targets.is_empty()), value);
+        self.at(gate, places)
     }
 
     fn selector(&self) -> NodeGate {

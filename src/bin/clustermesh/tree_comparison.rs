@@ -21,7 +21,7 @@ use crate::disk::{self, Roots, tree};
 use crate::files::{LaterFile, ShownFiles};
 use crate::input_file;
 use crate::outputs::{self, Outputs};
-use crate::settings::Settings;
+use crate::settings::{SettingOrigin, Settings};
 
 /// The wanted tree and the one on disk.
 pub(crate) struct TreeComparison {
@@ -38,13 +38,24 @@ pub(crate) struct TreeComparison {
 }
 
 impl TreeComparison {
-    /// Returns whether the tree or an output beside it is not up to date. One that is in no commit is perhaps never rendered.
-    pub(crate) fn is_outdated(&self, settings: &Settings) -> bool {
+    /// Returns a note if the tree or an output beside it is not up to date. One with the default name that is in no commit
+    /// is perhaps never rendered.
+    pub(crate) fn outdated(&self, settings: &Settings) -> Option<String> {
         let tree = &settings.rendered.value;
         let is_committed =
             || settings.head().is_some_and(|it| disk::is_there(&it, tree).unwrap_or(false));
         let is_current = self.survey.is_current() && self.outputs.are_current();
-        !is_current && (self.survey.is_there() || is_committed())
+        match &settings.rendered.origin {
+            _ if is_current => None,
+            _ if self.survey.is_there() || is_committed() => Some(OUTDATED.to_owned()),
+            SettingOrigin::Default => None,
+            SettingOrigin::Flag(_) | SettingOrigin::Variable(_) | SettingOrigin::File(_) => {
+                let folder = input_file::name(tree);
+                Some(format!(
+                    "`rendered` is set to `{folder}`, which has no Peers: run `clustermesh render`, or correct the path"
+                ))
+            }
+        }
     }
 
     /// Compares the outputs beside the tree too, and returns what is wrong with them.

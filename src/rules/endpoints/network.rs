@@ -188,19 +188,26 @@ fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
         .filter(|it| entry.endpoint_from.contains(it))
         .map(|it| format!("`{it:?}`"))
         .collect();
-    let nat = if guesses.is_empty() {
+    let removed = match guesses.len() {
+        all if all == entry.endpoint_from.len() => "`endpointFrom`".to_owned(),
+        _ => format!("{} from `endpointFrom`", guesses.join(" and ")),
+    };
+    let guessed = if guesses.is_empty() {
         String::new()
     } else {
         format!(
-            " if the nodes are behind NAT, remove {} from `endpointFrom` of `{cluster}` and add \
-             `persistentKeepalive: 25`;",
-            guesses.join(" and ")
+            " if the nodes have public addresses or are behind NAT, remove {removed} of `{cluster}`, and for NAT add \
+             `persistentKeepalive: 25`;"
         )
+    };
+    let allowed = match entry.endpoint_from.contains(&EndpointSource::Annotation) {
+        true => String::new(),
+        false => format!(" add `Annotation` to `endpointFrom` of `{cluster}`, and"),
     };
     unreachable.resolved(Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message))
         .at(unreachable.first.place(), "")
         .help(format!(
-            "if a network connects them, name it in `underlays` of both entries;{nat} otherwise annotate the nodes with \
+            "if a network connects them, name it in `underlays` of both entries;{guessed} otherwise{allowed} annotate the nodes with \
              `kilo.squat.ai/clustermesh-endpoint` and a reachable address"
         ))
 }

@@ -20,11 +20,11 @@ pub fn unread(control: ControlKind, place: Place, own: &str, is_missing: bool) -
     match (is_missing, control) {
         (true, _) => finding.help(format!("{moved} `{own}`")),
         (false, ControlKind::Expectations) => Finding { severity: Severity::Warning, ..finding }
-            .help("move them there, or check them with `clustermesh verify --expectations FILE`"),
+            .help("delete them if they are a copy; otherwise move them there, or check them with `clustermesh verify --expectations FILE`"),
         (false, ControlKind::Config) => Finding { severity: Severity::Warning, ..finding }
-            .help("move it there, or name it with `--config FILE`"),
+            .help("delete it if it is a copy; otherwise move it there, or name it with `--config FILE`"),
         (false, ControlKind::Policy) => {
-            Finding { severity: Severity::Warning, ..finding }.help("move it there, or delete it")
+            Finding { severity: Severity::Warning, ..finding }.help("delete it if it is a copy; otherwise move it there")
         }
     }
 }

@@ -44,6 +44,18 @@ fn allowed_ips(folder: &Path, cluster: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_link_that_a_policy_refuses_is_named() {
+    let folder = Folder::mesh();
+    let policy = "apiVersion: kilo-clustermesh.io/v1\nkind: ClusterPolicy\nspec: { acceptedClusters: [north] }\n";
+    folder.write("policies/west.yaml", policy);
+    let run = folder.run(&["explain", "east/n1"]);
+    assert_contains(
+        &run.stdout,
+        "north; not west, as a policy refuses the link (policies/west.yaml:3:27)\n",
+    );
+}
+
+#[test]
 fn a_node_is_routed_where_a_rendered_peer_has_its_pods() {
     let mut held = BTreeMap::new();
     for example in ["quickstart", "hub-and-spokes", "multi-cloud-location", "external-peers"] {

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &ReportArgs, files: &FileOptions, printer: &mut Printer)
         }
         None => printer.print(&page.html)?,
     }
-    if let Some(problem) = page.problem {
+    if let Some(problem) = &page.problem {
         printer.note(problem);
     }
     Ok(Outcome::findings_if(page.problem.is_some()))

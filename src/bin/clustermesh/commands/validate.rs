@@ -19,7 +19,6 @@ use crate::inputs::{Inputs, unread_controls};
 use crate::output::{Printer, ReportFormat};
 use crate::settings::FileOptions;
 use crate::threshold::{FailOn, Threshold};
-use crate::tree_comparison::OUTDATED;
 use crate::{Outcome, checked_plan, clock, inputs};
 
 /// Report problems in meshes, snapshots and rendered files
@@ -127,8 +126,8 @@ pub(crate) fn run(
             // An error stops a render.
             let is_right = !Threshold(Severity::Error).fails(findings.iter());
             let rendered = checked.rendered.as_ref().filter(|_| is_right);
-            if rendered.is_some_and(|it| it.is_outdated(&inputs.settings)) {
-                printer.note(OUTDATED);
+            if let Some(note) = rendered.and_then(|it| it.outdated(&inputs.settings)) {
+                printer.note(&note);
             }
         }
         ReportFormat::Github => printer.summarize(&report),

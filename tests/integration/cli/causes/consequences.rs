@@ -256,6 +256,26 @@ fn exchanged_names_are_one_entry() {
     }
 }
 
+/// A line of two entries.
+#[test]
+fn exchanged_ranges_are_one_line() {
+    for (lines_of, message) in [
+        (["wireguardCIDR: 10.4.0.0/16", "wireguardCIDR: 10.6.0.0/16"], "the two `wireguardCIDR`"),
+        (["- 10.42.0.0/16", "- 10.244.0.0/16"], "the two `podCIDRs`"),
+    ] {
+        let folder = rendered("quickstart");
+        let before = lines(&folder);
+        let [one, other] = lines_of;
+        let mesh = folder.read("mesh.yaml").replace(one, "TMP");
+        folder.write("mesh.yaml", mesh.replace(other, one).replace("TMP", other));
+        let run = folder.run(&["validate"]);
+        assert_contains(&run.stdout, &format!("help: exchange {message}\n"));
+        let mut found = lines(&folder);
+        found.retain(|it| !before.contains(it));
+        assert_eq!(found.len(), 1, "{found:#?}");
+    }
+}
+
 /// A copy of an entry that only has another name.
 #[test]
 fn a_copied_entry_is_one_entry() {
