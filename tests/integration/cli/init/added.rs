@@ -414,9 +414,9 @@ fn the_steps_of_all_flags_are_printed() {
     6. Enable the hooks: `pre-commit install`.
     7. Render and check: `clustermesh render`, `clustermesh verify`. Commit everything except dumps of
        nodes, and push. No cluster gets Peers of south yet.
-       In each cluster, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
+    8. In each cluster, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
        and apply flux/gitrepository.yaml and flux/CLUSTER.yaml.
-    8. Open the ports that `clustermesh firewall` lists. Remove `state: Joining` of south in mesh.yaml,
+    9. Open the ports that `clustermesh firewall` lists. Remove `state: Joining` of south in mesh.yaml,
        and run `clustermesh render` and `clustermesh verify` again. With this commit, all clusters get the Peers.
     ");
     let mut idle = dump(4);
@@ -430,6 +430,33 @@ fn the_steps_of_all_flags_are_printed() {
         &run.stdout,
         "and then dump its nodes again and run `clustermesh snapshot --from south=south.json`.",
     );
+}
+
+/// The steps about files that are there already were taken when these were written.
+#[test]
+fn steps_that_were_taken_are_not_repeated() {
+    let folder = folder();
+    let flags = ["--gitops=flux", "--ci=github"];
+    assert_eq!(folder.run(&[&["init"][..], &flags].concat()).code, 0);
+    let guard = folder.run(&["guard", "east", "--writers", "ada"]).stdout;
+    folder.write("guards/east.yaml", guard);
+    let run = folder.run(&[&SOUTH[..], &flags].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    insta::assert_snapshot!(run.stdout, @"
+    Next steps:
+    1. Check every line of south in mesh.yaml, and add the Service range if other clusters should
+       reach the Services.
+    2. Add the contexts of south to the kubeconfig of the CI jobs.
+    3. Update the guards: `clustermesh guard --update`, and the commands that it prints. If south should
+       have a guard too, `clustermesh guard --help` has an example.
+    4. Render and check: `clustermesh render`, `clustermesh verify`. Commit everything except dumps of
+       nodes, and push. No cluster gets Peers of south yet. The CI job that compares controls
+       fails, because the guards accept more: their owners approve that.
+    5. In south, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
+       and apply flux/gitrepository.yaml and flux/south.yaml.
+    6. Open the ports that `clustermesh firewall` lists. Remove `state: Joining` of south in mesh.yaml,
+       and run `clustermesh render` and `clustermesh verify` again. With this commit, all clusters get the Peers.
+    ");
 }
 
 /// Only a mesh with guards has guards to print again.

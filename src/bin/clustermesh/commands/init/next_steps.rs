@@ -28,8 +28,13 @@ pub(super) fn next(
 ) -> anyhow::Result<String> {
     let has_config = kept.contains(&CONFIG);
     let has_outputs = args.gitops == Gitops::None || has_outputs(args.gitops);
+    let addition = proposed.and_then(|it| it.addition.as_ref());
     // Jobs that are kept may have a source, but not the one that was asked for now.
     let are_kept = JOBS.iter().any(|it| kept.contains(it));
+    // In a repository that has the files, the steps about them are done.
+    let ci = if are_kept && addition.is_some() { Ci::None } else { args.ci };
+    let has_templates = kept.iter().any(|it| it.starts_with("templates/"));
+    let gitops = if has_templates && addition.is_some() { Gitops::None } else { args.gitops };
     let values = context! {
         outputs => (has_config && !has_outputs).then(|| lines(&outputs(args.gitops))),
         contexts => proposed.filter(|_| has_config).map(|it| lines(&contexts(it))),
@@ -39,13 +44,13 @@ pub(super) fn next(
         has_mesh => kept.contains(&MESH),
         subnets => subnets(proposed),
         first => first.iter().map(|it| escaped(it, usize::MAX)).collect::<Vec<_>>(),
-        gitops => Value::from(Serde(args.gitops)),
-        waits_for_kilo => args.gitops == Gitops::Flux && home.installs_kilo(),
-        lacks_source => args.ci != Ci::None && args.program_source.is_some() == are_kept,
-        ci => Value::from(Serde(args.ci)),
+        gitops => Value::from(Serde(gitops)),
+        waits_for_kilo => gitops == Gitops::Flux && home.installs_kilo(),
+        lacks_source => ci != Ci::None && args.program_source.is_some() == are_kept,
+        ci => Value::from(Serde(ci)),
         owned => owned.to_vec(),
         pre_commit => args.pre_commit,
-        ..of_addition(proposed.and_then(|it| it.addition.as_ref()))
+        ..of_addition(addition)
     };
     let steps = template::filled("next-steps", STEPS, Format::Text, values)?;
     Ok(numbered(&steps))
