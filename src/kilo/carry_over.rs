@@ -1,4 +1,4 @@
-//! Carry-over: replaces annotations that a stopping agent has removed.
+//! Carry-over: replaces annotations that a stopping agent has removed, of nodes that are still the same.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,11 @@ pub fn carry_over(previous: &Snapshot, current: &mut Snapshot) -> Vec<String> {
 }
 
 fn has_key(node: &Node) -> bool {
-    node.annotations.get(annotation::KEY).is_some_and(|key| !key.is_empty())
+    !key(node).is_empty()
+}
+
+fn key(node: &Node) -> &str {
+    node.annotations.get(annotation::KEY).map_or("", |it| it)
 }
 
 fn restore(before: &Node, node: &mut Node) {
@@ -54,6 +58,16 @@ fn restore(before: &Node, node: &mut Node) {
     // The time by which it would be judged was stripped with the rest, unless it was not Kilo's
     // agent that did it.
     node.stale |= before.stale;
+}
+
+/// Returns the number of nodes if several have kept their names, and every one of these has another UID and another key.
+pub fn replaced(before: &Snapshot, after: &Snapshot) -> Option<usize> {
+    let pairs = after.nodes.iter().filter_map(|it| Some((before.node(&it.name)?, it)));
+    let pairs: Vec<(&Node, &Node)> = pairs.collect();
+    let is_other = |one: &str, other: &str| ![one, other].contains(&"") && one != other;
+    let are_others =
+        pairs.iter().all(|(old, new)| is_other(&old.uid, &new.uid) && is_other(key(old), key(new)));
+    (1 < pairs.len() && are_others).then_some(pairs.len())
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::membership::Unready;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::snapshot::listing::Stale;
-use crate::text::{first, listed};
+use crate::text::{first, listed, shell_word};
 
 /// The age from which a dump is old, in seconds: nodes may have come since.
 const OLD_DUMP: i64 = 3_600;
@@ -155,6 +155,18 @@ pub fn twin(twin: &SameCluster) -> Finding {
     let message = format!("node {} is also a node of `{other}`", Quoted(node));
     Finding::on_cluster(&TWIN_CLUSTER, cluster, message).help(format!(
         "check the contexts or files of `{cluster}` and `{other}`: both probably show the nodes of the same cluster"
+    ))
+}
+
+/// Returns that `cluster` seems to be another cluster whose nodes have the same names; `file` is its snapshot.
+pub fn replaced(cluster: &ClusterName, nodes: usize, file: &str) -> Finding {
+    let message = format!(
+        "all {nodes} nodes have other UIDs and keys than before, so this may be another cluster with the same names"
+    );
+    Finding::on_cluster(&TWIN_CLUSTER, cluster, message).help(format!(
+        "check the context or file of `{cluster}`, and restore its snapshot with `git checkout HEAD -- {}`; if the nodes were \
+         replaced on purpose, keep the new snapshot",
+        shell_word(file)
     ))
 }
 

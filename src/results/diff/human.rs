@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::changes::{Grade, PeerChangeKind, TargetChange};
+use crate::changes::{Grade, PeerChangeKind, Reason, TargetChange};
 use crate::report::alike::{AlikeArrows, folded, rows};
 use crate::report::style::{bold, coloured};
 use crate::report::table::TextTable;
@@ -91,7 +91,9 @@ fn block(target: &TargetChange, compared: &Compared, width: Width) -> (Grade, St
         let _ = writeln!(text, "    {}", coloured(colour, &change));
     }
     more(&mut text, target.peers.len(), "    ", "Peer");
-    if let Some(load) = target.load.as_ref().filter(|it| NOTED_SECONDS <= it.seconds) {
+    let is_reason = target.reasons.iter().any(|it| matches!(it, Reason::Busy(_)));
+    let load = target.load.as_ref().filter(|it| NOTED_SECONDS <= it.seconds && !is_reason);
+    if let Some(load) = load {
         let _ = writeln!(text, "  {}", wording::busy(load));
     }
     for remedy in remedy::of_target(target, compared) {

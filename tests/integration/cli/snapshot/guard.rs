@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::cli::{Folder, api_node};
@@ -230,6 +232,28 @@ fn carries_nothing_over_if_reported_so_or_if_it_is_another_node() {
     stripped[0]["metadata"]["uid"] = json!("another");
     let run = snapshot(&folder, &stripped, &[]);
     assert_contains(&run.stderr, "8 nodes, 7 usable, written");
+}
+
+/// A staging cluster has the names and ranges of the one that it was copied from.
+#[test]
+fn another_cluster_with_the_same_names_is_reported() {
+    let folder = eight();
+    let mut others = nodes();
+    for (node, number) in others.iter_mut().zip(100_u8..) {
+        node["metadata"]["uid"] = json!(format!("other-{number}"));
+        node["metadata"]["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode([number; 32]));
+    }
+    let run = snapshot(&folder, &others, &[]);
+    insta::assert_snapshot!(run.stderr, @"
+    snapshots/east.json: 8 nodes, 8 usable, written (+0 ~8 -0 nodes)
+    warning[twin-cluster]: east: all 8 nodes have other UIDs and keys than before, so this may be another cluster with the same names
+    help: check the context or file of `east`, and restore its snapshot with `git checkout HEAD -- snapshots/east.json`; if the nodes were replaced on purpose, keep the new snapshot
+    ");
+    assert_eq!(run.code, 0);
+    // One node that is still the same shows that it is the same cluster.
+    let folder = eight();
+    others[3] = nodes().remove(3);
+    assert!(!snapshot(&folder, &others, &[]).stderr.contains("twin-cluster"));
 }
 
 #[test]

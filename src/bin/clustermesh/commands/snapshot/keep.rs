@@ -10,7 +10,7 @@ use clustermesh::config::Limits;
 use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::document::nearest;
 use clustermesh::guard::{GuardRefusal, NewSnapshot, NodeOwners, NodeUids, SameCluster, decide};
-use clustermesh::kilo::carry_over::carry_over;
+use clustermesh::kilo::carry_over::{carry_over, replaced};
 use clustermesh::kilo::lost_lead::mark_lost_leads;
 use clustermesh::kilo::node::annotation;
 use clustermesh::mesh::{DEFAULT_TOPOLOGY_LABEL, Entry, Mesh};
@@ -212,6 +212,9 @@ impl<'a> Keeper<'a> {
             self.nodes.borrow_mut().set(cluster, &new.nodes);
         }
         findings.extend(snapshots::losses(cluster, &decision.losses));
+        let asked = before.filter(|_| !self.handling.accept.contains(cluster));
+        let replaced = asked.and_then(|before| replaced(before, &new)).zip(self.file(cluster));
+        findings.extend(replaced.map(|(nodes, file)| snapshots::replaced(cluster, nodes, &file)));
         let described = described(&new.nodes, decision.usable);
         let mut new_text = NewText::new(self.path(cluster), new.to_json()?, described)?;
         let is_same = new_text.is_in(&self.roots, &old)?;

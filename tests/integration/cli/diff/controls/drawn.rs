@@ -348,8 +348,9 @@ fn numbered_node(origin: u8, number: usize, version: u8, parts: usize) -> Value 
     let part = number % parts;
     let number = u8::try_from(number).unwrap();
     let mut node = node(origin, 1 + number);
-    node["annotations"]["kilo.squat.ai/key"] =
-        json!(STANDARD.encode([version * 100 + 10 * origin + number; 32]));
+    let mut key = [1; 32];
+    key[..3].copy_from_slice(&[version, origin, number]);
+    node["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode(key));
     node["podCIDRs"] = json!([format!("10.{origin}.{number}.0/24")]);
     // The parts of a cluster that is split have a subnet each.
     node["annotations"]["kilo.squat.ai/wireguard-ip"] =

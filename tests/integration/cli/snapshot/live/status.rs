@@ -309,7 +309,7 @@ fn the_guard_is_compared_with_the_mesh_and_its_file() {
     let wide = printed.replace("10.1.0.0/16", "10.0.0.0/15");
     insta::assert_snapshot!(status(Some(&wide)), @"
     1 outdated
-      guard: it accepts 10.0.0.0/16 of prod/east, which the mesh does not
+      guard: it accepts 10.0.0.0/16 of prod/east, which the mesh does not allow
         help: as the owner of west, run `clustermesh guard west --writers ada | kubectl --context west apply --server-side -f -`
     ");
     let edited = printed.replace("variables.keepalive <= 65535", "true");
