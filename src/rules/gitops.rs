@@ -10,7 +10,7 @@ use crate::kilo::peer::EndpointFlaw;
 use crate::manifest::{KUSTOMIZATION, Oddity, OldPeer, Reading, Unfit};
 use crate::place::Place;
 use crate::plan::Plan;
-use crate::text::{NAMED, listed};
+use crate::text::{NAMED, listed, shell_word};
 use crate::tree_diff::{
     ChangedContent, ChangedFile, KustomizationMismatch, OnDiskTree, SameNamePeers,
 };
@@ -65,7 +65,12 @@ pub(super) fn on_disk(on_disk: &OnDiskTree, plan: &Plan, fate: Fate) -> Vec<Find
     let mut ours: Vec<Finding> = Vec::new();
     let mismatches = on_disk.mismatches();
     for file in &on_disk.files {
-        ours.extend(of_file(file, &mismatches, fate));
+        let has_peers = matches!(file.content, ChangedContent::Peers(_));
+        let is_edited = has_peers && on_disk.uncommitted.contains(&file.path);
+        let found = of_file(file, &mismatches, fate);
+        let has_cause = found.iter().any(|it| *it.rule == UNREADABLE_MANIFEST);
+        ours.extend(found.into_iter().filter(|it| !is_edited || *it.rule != EDITED_FILE));
+        ours.extend((is_edited && !has_cause).then(|| edited_since_commit(on_disk, file)));
     }
     let clashes = on_disk.clashes(plan);
     ours.extend(mismatches.into_iter().map(|it| {
@@ -171,6 +176,16 @@ fn edited(file: &ChangedFile, name: &str, what: &str) -> Finding {
     on_path(&EDITED_FILE, &file.path, message).help(
         "make the change in the mesh instead: `clustermesh render` overwrites or removes this file",
     )
+}
+
+/// Reports a file that was up to date when it was committed.
+fn edited_since_commit(on_disk: &OnDiskTree, file: &ChangedFile) -> Finding {
+    let path = format!("{}/{}", on_disk.root, file.path);
+    let message = format!("{} was edited: the last commit has what `render` writes", bare(&path));
+    on_path(&EDITED_FILE, &file.path, message).at(file.place(&(0..0)), "").help(format!(
+        "run `git checkout HEAD -- {}`; if the change was intended, make it in the mesh",
+        shell_word(&path)
+    ))
 }
 
 fn odd(file: &ChangedFile, name: &str, oddity: &Oddity, fate: Fate) -> Finding {

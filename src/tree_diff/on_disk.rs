@@ -28,6 +28,8 @@ pub struct OnDiskTree {
     pub foreign: Vec<ForeignFile>,
     /// Foreign files at the paths of wanted ones.
     pub blocked: Vec<ForeignFile>,
+    /// The paths of generated files that are out of date although the last commit has what is wanted there.
+    pub uncommitted: BTreeSet<String>,
 }
 
 /// Something in the tree that we did not make.

@@ -1,6 +1,6 @@
 //! The comparison of rendered trees: the wanted one, the one on disk, and their differences.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,10 +83,27 @@ pub(crate) fn compare(
     let root = &settings.rendered.value;
     let roots = settings.roots_of(&settings.rendered);
     let survey = survey(&roots, root, &tree)?;
-    let on_disk = on_disk(&roots, root, &survey);
+    let mut on_disk = on_disk(&roots, root, &survey);
+    on_disk.uncommitted = uncommitted(&survey, &tree, settings);
     let limits = &settings.config.content.limits;
     let changes = tree_diff::changes(plan, &on_disk.files, &on_disk.same, limits);
     Ok(TreeComparison { tree, survey, on_disk, changes, outputs: Outputs::default() })
+}
+
+/// The most files that a person edits by hand at a time.
+const EDITED: usize = 20;
+
+/// Returns the files that differ from the wanted ones and do not in the last commit.
+fn uncommitted(survey: &TreeSurvey, tree: &Tree, settings: &Settings) -> BTreeSet<String> {
+    let few = Some(&survey.changed).filter(|it| (1..=EDITED).contains(&it.len()));
+    let Some((changed, head)) = few.zip(settings.head()) else {
+        return BTreeSet::new();
+    };
+    let is_wanted = |path: &&String| {
+        let committed = tree::read(&head, &settings.rendered.value.join(path));
+        committed.ok().as_ref() == tree.get(*path)
+    };
+    changed.iter().filter(is_wanted).cloned().collect()
 }
 
 /// The note if the tree on disk is not that of the meshes and snapshots beside it.

@@ -9,6 +9,7 @@ use crate::diagnostic::mistake::{
 use crate::proof::rule::EMPTY_EXPECTATION;
 use crate::rules::consequences::{Common, ConsequenceRow};
 use crate::rules::endpoints::LOOPING_ENDPOINT;
+use crate::rules::gitops::{EDITED_FILE, TWIN_PEERS};
 use crate::rules::identity::{
     DUPLICATE_KEY, INVALID_NODE_NAME, KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE,
 };
@@ -19,7 +20,13 @@ use crate::rules::snapshots::{STALE_NODE, UNNAMED_CLUSTER};
 
 /// The causes of findings about changes, of links and of names. They stand here because losses need them before all
 /// findings are folded.
-pub(in crate::rules) static CONSEQUENCES: [ConsequenceRow; 28] = [
+pub(in crate::rules) static CONSEQUENCES: [ConsequenceRow; 34] = [
+    (&TWIN_PEERS, &EDITED_FILE, Common::File),
+    (&SHRUNK_SOURCE, &EDITED_FILE, Common::File),
+    (&MOVED_ANCHOR, &EDITED_FILE, Common::File),
+    (&RENAMED_PEER, &EDITED_FILE, Common::File),
+    (&CHANGED_KEY, &EDITED_FILE, Common::File),
+    (&LOST_SOURCE, &EDITED_FILE, Common::File),
     (&SHRUNK_SOURCE, &CONTRADICTED, Common::Cluster),
     (&SHRUNK_SOURCE, &KEY_OF_TARGET_NODE, Common::Cluster),
     (&SHRUNK_SOURCE, &LOOPING_ENDPOINT, Common::Cluster),

@@ -1,6 +1,7 @@
 //! One edit of a mesh, a policy, a snapshot or a rendered file, and all that follows from it.
 
 use super::*;
+use crate::cli::diff::Repository;
 
 /// The target that loses its last Peers is below the source that it loses.
 #[test]
@@ -28,6 +29,40 @@ fn another_hub_is_one_entry() {
     let run = folder.run(&["verify"]);
     assert_eq!(run.stdout.matches("error[").count(), 1, "{}", run.stdout);
     assert_contains(&run.stdout, "correct or remove `manager`, or declare a cluster");
+}
+
+/// The last commit shows that a person has edited the file, for any kind of edit.
+#[test]
+fn an_edited_rendered_file_is_one_entry() {
+    let repository = Repository::of(rendered("quickstart"));
+    repository.commit();
+    let folder = &repository.folder;
+    let (file, key) =
+        ("rendered/west/quickstart--east.yaml", "edCOOaLcM8iC3X8kOu7djeP3DTMwTqW2gsTc0cEQamc=");
+    for (from, to) in [
+        ("name: quickstart--east--east-agent-1", "name: quickstart--east--east-agent-9"),
+        (key, "jgYlQUeUCeILW6G5WS2RYVqKqILc56hwnDGVgXHgQHg="),
+        (key, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="),
+        ("  - \"10.43.0.0/16\"\n", ""),
+        ("198.18.113.12", "198.18.113.77"),
+    ] {
+        folder.edit(file, from, to);
+        let found = lines(folder);
+        let edited: Vec<_> = found.iter().filter(|it| it.contains("edited-file")).collect();
+        assert_eq!(edited.len(), 1, "{to}: {found:#?}");
+        assert_eq!(found.len(), 1, "{to}: {found:#?}");
+        let run = folder.run(&["validate"]);
+        assert_contains(
+            &run.stdout,
+            "help: run `git checkout HEAD -- rendered/west/quickstart--east.yaml`; if",
+        );
+        repository.git(&["checkout", "--quiet", "HEAD", "--", file]);
+        assert_eq!(lines(folder), [""; 0]);
+    }
+    // A commit that has the edit does not show who made it.
+    folder.edit(file, "198.18.113.12", "198.18.113.77");
+    repository.commit();
+    assert_eq!(lines(folder), [""; 0]);
 }
 
 /// A render only removes the Peers of a cluster from its own folder, which harm it.

@@ -170,7 +170,7 @@ fn a_cluster_leaves_without_a_flag() {
        |
     11 |       state: Leaving
        |              ^^^^^^^
-    help: unless Flux applies the folder, run `kubectl --context north delete peers -l kilo-clustermesh.io/mesh=prod`; once north has no Peers, remove its entry, and render again
+    help: unless Flux applies the folder, run `kubectl --context north delete peers -l kilo-clustermesh.io/mesh=prod`; once north has no Peers, remove its entry, its snapshot and its guard, and render again
 
     east: +0 ~1 -1 files, 2 Peers of 1 cluster (+0 ~0 -2)
     north: +0 ~1 -2 files, 0 Peers of 0 clusters (+0 ~0 -4)
