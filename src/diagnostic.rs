@@ -18,13 +18,15 @@ pub mod mistake;
 mod mistakes;
 mod node_remedy;
 mod page;
+mod slip;
 
-pub use escape::{Quoted, bare, escaped, is_command, is_deceptive, plain_json};
+pub use escape::{Quoted, bare, character, escaped, is_command, is_deceptive, plain_json};
 pub use message::Message;
 pub use mistakes::{LISTED, Mistakes};
 pub use node_remedy::{MetadataChange, MetadataKind, NodeRemedy};
 pub use page::{Page, Section};
 pub use rule::{Question, Rule, Subject};
+pub(crate) use slip::Slip;
 
 /// The longest part of a text of a finding that is shown, in characters.
 const SHOWN: usize = 4000;

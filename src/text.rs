@@ -52,6 +52,14 @@ pub fn is_kubectl_error(text: &str) -> bool {
     KUBECTL_ERRORS.iter().any(|it| text.starts_with(it))
 }
 
+/// The remedy for a comment that YAML does not read as one.
+pub const GLUED_COMMENT: &str = "write a space before `#`, and no quotes around the comment";
+
+/// Returns the value before a comment without a space before it, which YAML reads as part of the value.
+pub fn uncommented(text: &str) -> Option<&str> {
+    text.split_once('#').map(|(value, _)| value.trim_end())
+}
+
 /// The words for a text with [`conflict`] markers.
 pub const CONFLICT: &str = "git's conflict markers: two versions of the file were not merged";
 

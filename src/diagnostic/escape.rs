@@ -48,6 +48,16 @@ pub fn bare(name: &str) -> String {
     escaped(name, SHOWN).replace('`', r"\u{60}")
 }
 
+/// Returns a character in words, where it might be mistaken for another one.
+pub fn character(character: char) -> String {
+    match character {
+        ' ' => "a space".to_owned(),
+        ',' => "a comma".to_owned(),
+        '!'..='~' => Quoted(character.encode_utf8(&mut [0; 4])).to_string(),
+        _ => format!("U+{:04X}", u32::from(character)),
+    }
+}
+
 /// Returns JSON that hides nothing from a person who reads it raw, and that cannot control a
 /// terminal or the runner of a CI job. Parsers get the same values.
 pub fn plain_json(json: String) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::{SelectedClusters, Selection};
-use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, Slip, escaped, mistake};
 use crate::document::nearest;
 use crate::mesh::{AddressClass, KnownGroups, WrittenSelector, member_name, selector};
 use crate::net::Cidr;
@@ -216,9 +216,13 @@ fn address(text: &str, place: Place, findings: &mut Mistakes) -> Option<Cidr> {
     match read {
         Ok(range) => Some(range),
         Err(reason) => {
-            let reason = escaped(&reason, 240);
+            let slip = Slip::find::<IpAddr>(text).or_else(|| Slip::find::<Cidr>(text));
+            let reason = slip
+                .as_ref()
+                .map_or_else(|| escaped(&reason, 240), |it| format!("it {}", it.problem));
             let message = format!("{} is neither an address nor a range: {reason}", Quoted(text));
-            findings.push(Finding::new(&mistake::INVALID_RANGE, message).at(place, ""));
+            let finding = Finding::new(&mistake::INVALID_RANGE, message).at(place, "");
+            findings.push(Finding { help: slip.map(|it| it.help), ..finding });
             None
         }
     }

@@ -7,6 +7,7 @@ use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::name::is_dns_subdomain;
 use crate::place::Place;
 
+use super::mistakes::invalid_address;
 use super::networks::DeclaredNetworks;
 use super::raw::RawDns;
 
@@ -44,11 +45,8 @@ pub(super) fn dns(
     }
     let place = place.key("service");
     let Ok(address) = service.parse::<IpAddr>() else {
-        let message = format!("{} is not an IP address", Quoted(&service));
-        let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
-        findings.push(finding.help(
-            "write the cluster IP that `kubectl -n kube-system get service kube-dns` prints",
-        ));
+        let help = "write the cluster IP that `kubectl -n kube-system get service kube-dns` prints";
+        findings.push(invalid_address(&service, place, help));
         return None;
     };
     let address = address.to_canonical();

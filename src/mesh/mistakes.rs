@@ -1,7 +1,9 @@
 //! Mistakes: what all checks of a mesh share.
 
-use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
-use crate::name::{ClusterName, NameError};
+use std::net::IpAddr;
+
+use crate::diagnostic::{Finding, Mistakes, Quoted, Slip, mistake};
+use crate::name::{ClusterName, NameError, nearest_label};
 use crate::place::Place;
 
 /// The remedy for what is written twice.
@@ -10,7 +12,22 @@ pub(super) const REMOVE_ONE: &str = "remove one of the two";
 /// Returns the finding about an invalid name.
 pub fn invalid_name(whose: &str, text: &str, error: &NameError, place: Place) -> Finding {
     let message = format!("{} is not a valid {whose} name: {error}", Quoted(text));
-    Finding::new(&mistake::INVALID_VALUE, message).at(place, "")
+    let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
+    match nearest_label(text).filter(|it| it != text) {
+        Some(meant) => finding.corrected(&meant, format!("write `{meant}`")),
+        None => finding,
+    }
+}
+
+/// Returns the finding about a text that is not an address, with this remedy unless it is almost one.
+pub(super) fn invalid_address(text: &str, place: Place, help: &str) -> Finding {
+    let (problem, help) = match Slip::find::<IpAddr>(text) {
+        Some(Slip { problem, help }) => {
+            (format!("invalid address: {} {problem}", Quoted(text)), help)
+        }
+        None => (format!("{} is not an IP address", Quoted(text)), help.to_owned()),
+    };
+    Finding::new(&mistake::INVALID_VALUE, problem).at(place, "").help(help)
 }
 
 /// Returns the name of a cluster, or reports why it is invalid.

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, Slip, escaped, mistake};
 use crate::net::{Cidr, CidrError, Interface};
 use crate::place::Place;
 use crate::text;
@@ -251,15 +251,18 @@ fn interface(text: &str, place: &Place, findings: &mut Mistakes) -> Option<Inter
     parsed
         .map_err(|error: CidrError| {
             let several = text.split([',', ' ']).filter(|it| !it.is_empty()).count();
-            let (reason, help) = if 1 < several && text.contains('/') {
+            let slip = Slip::find::<Interface>(text);
+            let (reason, help) = if let Some(Slip { problem, help }) = slip {
+                (format!("invalid range: {} {problem}", Quoted(text)), help)
+            } else if 1 < several && text.contains('/') {
                 let last = place.pointer.steps().last();
                 let is_item = last.is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()));
                 let item = "write each range as an item of its own";
                 let help = if is_item { item } else { "write only one of them" };
-                (format!("one range is expected here, not {several}"), help)
+                (format!("one range is expected here, not {several}"), help.to_owned())
             } else {
                 let help = "write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`";
-                (escaped(&format!("invalid range: {error}"), 240), help)
+                (escaped(&format!("invalid range: {error}"), 240), help.to_owned())
             };
             let finding = Finding::new(&mistake::INVALID_RANGE, reason).at(place.clone(), "");
             findings.push(finding.help(help));
@@ -385,18 +388,18 @@ error[invalid-range]: `0.0.0.0/0` contains every IPv4 address
         error[invalid-range]: invalid range: `10.0.0.0` has no prefix length such as `/16`
           6:36 | 10.0.0.0
           help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
-        error[invalid-range]: invalid range: `010.1.0.0` is not an IP address
+        error[invalid-range]: invalid range: `010.1.0.0/16` has a leading zero
           7:36 | 010.1.0.0/16
-          help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
+          help: write `10.1.0.0/16`
         error[invalid-range]: invalid range: `33` is not a prefix length from 0 to 32
           8:36 | 10.2.0.0/33
           help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
         error[invalid-range]: invalid range: `::ffff:10.3.0.0/112` is an IPv4-mapped IPv6 range; write it as IPv4
           9:36 | '::ffff:10.3.0.0/112'
           help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
-        error[invalid-range]: invalid range: ` 10.4.0.0` is not an IP address
+        error[invalid-range]: invalid range: ` 10.4.0.0/16` contains a space
           10:36 | ' 10.4.0.0/16'
-          help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
+          help: write `10.4.0.0/16`
         error[invalid-range]: invalid range: `\u{1b}[31m` has no prefix length such as `/16`
           11:36 | "\e[31m"
           help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`

@@ -14,7 +14,7 @@ use crate::text::listed;
 
 use super::entry::Draft;
 use super::external::{Drafts, clusters};
-use super::mistakes::{REMOVE_ONE, name_or_finding};
+use super::mistakes::{REMOVE_ONE, invalid_address, name_or_finding};
 use super::raw::{RawService, RawServicePort};
 use super::{Mesh, Networks, Topology, unknown_cluster};
 
@@ -134,11 +134,8 @@ impl ServiceGate<'_> {
         let before = findings.len();
         for (index, text) in written.iter().enumerate() {
             let Ok(address) = text.parse::<IpAddr>() else {
-                let message = format!("{} is not an IP address", Quoted(text));
-                let finding = Finding::new(&mistake::INVALID_VALUE, message);
-                findings.push(finding.at(place.index(index), "").help(
-                    "write a cluster IP that `kubectl get service` prints; a headless Service has none, and cannot be mirrored",
-                ));
+                let help = "write a cluster IP that `kubectl get service` prints; a headless Service has none, and cannot be mirrored";
+                findings.push(invalid_address(text, place.index(index), help));
                 continue;
             };
             let address = address.to_canonical();
