@@ -273,6 +273,16 @@ pub fn is_dns_label(text: &str) -> bool {
     text.len() <= LABEL_LIMIT && is_dns_part(text)
 }
 
+/// Returns the DNS-1123 label that was probably meant by a text that is not one: without capitals, quotes, spaces and a comment.
+pub fn nearest_label(text: &str) -> Option<String> {
+    let is_foreign = |it: char| !it.is_ascii_alphanumeric() && it != '.';
+    let (text, _) = text.split_once('#').unwrap_or((text, ""));
+    let parts = text.split(is_foreign).filter(|it| !it.is_empty());
+    let label = parts.collect::<Vec<_>>().join("-").to_ascii_lowercase();
+    let is_name = label.starts_with(|it: char| it.is_ascii_lowercase()) && is_dns_label(&label);
+    is_name.then_some(label)
+}
+
 /// Returns whether `text` is a lowercase RFC 1123 subdomain as Kubernetes checks it.
 ///
 /// As there, single labels may be longer than 63 characters.

@@ -126,8 +126,10 @@ clusters:
       help: remove `inCluster`, or remove the other fields
     error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
       5:3 | East
+      help: write `east`
     error[invalid-value]: `a\u{202e}` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
       6:3 | "a\u202e"
+      help: write `a`
     error[contradicting-fields]: `inCluster: true` cannot be combined with `kubeconfig` or `context`
       6:27 | true
       help: remove `inCluster`, or remove the other fields
@@ -274,6 +276,7 @@ error[invalid-value]: `2027-1-31` is not a valid date: expected the form `2027-0
   7:30 | 2027-1-31
 error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
   9:36 | East
+  help: write `east`
 error[invalid-value]: `tomorrow` is not a valid date: expected the form `2027-01-31`
   9:49 | tomorrow
 error[invalid-value]: `on` is not a valid date: expected the form `2027-01-31`

@@ -114,6 +114,7 @@ fn every_mistake_is_reported_at_once() {
       help: remove one of the two fields
     error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
       7:20 | East
+      help: write `east`
     error[invalid-value]: `a/b/c` is not a valid label key
       7:57 | a/b/c
       help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`

@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 
 use crate::diagnostic::Mistakes;
 use crate::granularity::Granularity;
-use crate::name::{ClusterName, Namespace};
+use crate::name::{ClusterName, Namespace, nearest_label};
 use crate::place::Place;
 use crate::selector::Selector;
 use crate::wireguard::Keepalive;
@@ -24,7 +24,7 @@ use super::{anchor, fields, underlay};
 
 /// An entry of which some parts may be wrong; these are reported already and omitted.
 pub(super) struct Draft {
-    /// The name as it is written.
+    /// The name as it is written, or as it was probably meant.
     pub(super) text: String,
     pub(super) name: Option<ClusterName>,
     state: State,
@@ -64,6 +64,8 @@ pub(super) fn draft(
     findings.extend(defaults.overridden(&cluster, &place));
     let inherited = defaults.fill(&mut cluster);
     let name = cluster_name(&cluster.name, &place.key("name"), findings);
+    // So that no finding is about the same name elsewhere.
+    let meant = nearest_label(&cluster.name).filter(|_| name.is_none());
     let declared = networks::declared(&cluster, &place, findings);
     let accepted = accepted(cluster.accepted_networks.as_deref(), &place, findings);
     let services = cluster.accepted_services.unwrap_or_default();
@@ -107,7 +109,7 @@ pub(super) fn draft(
         pod_source: cluster.pod_source,
         mtu,
         underlays,
-        text: cluster.name,
+        text: meant.unwrap_or(cluster.name),
         place,
     }
 }

@@ -194,6 +194,7 @@ spec:
 "), @"
 error[invalid-value]: `Prod` is not a valid mesh name: expected lowercase letters, digits, inner dashes and dots (a DNS-1123 subdomain)
   4:19 | Prod
+  help: write `prod`
 error[invalid-range]: invalid range: `33` is not a prefix length from 0 to 32
   11:22 | 10.5.0.0/33
   help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
@@ -216,6 +217,7 @@ error[invalid-value]: `*.example.org` is not a lowercase DNS name
   help: write `example.org`, which matches every name under it
 error[invalid-value]: `no_rth` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
   22:13 | no_rth
+  help: write `no-rth`
 error[missing-field]: `no_rth` declares no networks
   22:7 | name: no_rth
   help: add `podCIDRs` and `wireguardCIDR`, or `allowedNetworks`

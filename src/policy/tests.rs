@@ -106,6 +106,7 @@ fn mistakes_are_reported() {
       help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
     error[invalid-value]: `B` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
       3:31 | B
+      help: write `b`
     error[invalid-value]: `acceptedNetworks` needs at least 1 item, not 0
       3:27 | []
     error[unknown-field]: unknown field `acceptedCluster`

@@ -45,8 +45,10 @@ fn names_clusters_and_addresses_are_checked() {
           help: remove one of the two
         error[invalid-value]: `X` is not a valid namespace name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
           10:92 | X
+          help: write `x`
         error[invalid-value]: `Shop` is not a valid namespace name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
           13:29 | Shop
+          help: write `shop`
         error[unknown-cluster]: this mesh has no cluster `d`
           14:45 | d
           help: correct or remove `d`, or declare a cluster of this name; known clusters: `a`, `b`, `c`
