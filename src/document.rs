@@ -14,6 +14,7 @@ use crate::diagnostic::{Finding, Mistakes, escaped, mistake};
 use crate::place::{Part, Place};
 use crate::schema;
 
+mod alike;
 mod plain;
 mod position;
 mod problem;
@@ -24,9 +25,9 @@ mod walk;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use alike::nearest;
+pub(crate) use alike::suggesting;
 pub use position::Position;
-pub use problem::nearest;
-pub(crate) use problem::suggesting;
 pub use tree::{MappingEntries, MappingEntry, Scalar, TreeKey, TreeNode, TreeValue};
 
 /// A file that was read: its text, and a tree for each of its documents.

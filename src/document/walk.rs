@@ -3,14 +3,17 @@
 //! Of JSON Schema it knows what schemars writes for the structs of our gates.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Map, Number, Value as Json};
 
+use super::alike::nearest;
 use super::plain::{self, Meaning};
-use super::problem::{self, nearest};
-use super::tree::{MappingEntry, TreeNode, TreeValue};
+use super::problem;
+use super::tree::{MappingEntry, Scalar, TreeNode, TreeValue};
 use crate::diagnostic::{Finding, LISTED, Mistakes, mistake};
 use crate::place::Place;
+use crate::text;
 
 mod shape;
 
@@ -22,26 +25,43 @@ use shape::{ListShape, Mapping, Shape};
 /// With problems the value is what is left without them, to look for more: a broken field is
 /// missing, and a missing text is empty.
 pub(super) fn walk(schema: &Json, node: &TreeNode, place: &Place) -> (Option<Json>, Mistakes) {
-    let mut walk = Walk { root: schema, problems: Mistakes::default() };
+    let mut walk = Walk { root: schema, document: node, problems: Mistakes::default() };
     let value = walk.value(schema, node, place);
+    if let Some(other) = walk.other_kind(node, place) {
+        walk.problems = Mistakes::default();
+        walk.problems.push(other);
+        return (None, walk.problems);
+    }
     (value, walk.problems)
 }
 
+/// The kinds of the files that people write.
+const KINDS: [&str; 4] = ["ClusterMesh", "ClusterPolicy", "Config", "Expectations"];
+
 struct Walk<'a> {
     root: &'a Json,
+    document: &'a TreeNode,
     problems: Mistakes,
 }
 
 impl<'a> Walk<'a> {
+    /// Returns what is wrong with a document of another kind than the one that is expected here, and with the fields of that
+    /// kind: all other mistakes follow from it.
+    fn other_kind(&self, node: &TreeNode, place: &Place) -> Option<Finding> {
+        let Shape::Mapping(mapping) = Shape::from_schema(self.root, self.root) else { return None };
+        let expected = self.only_value(&mapping, "kind")?;
+        let kind = node.get("kind")?.text().filter(|it| *it != expected && KINDS.contains(it))?;
+        let has_its_fields = self
+            .problems
+            .listed()
+            .iter()
+            .any(|it| it.rule == &mistake::UNKNOWN_FIELD || it.rule == &mistake::INVALID_TYPE);
+        has_its_fields.then(|| problem::other_kind(kind, expected, &place.key("kind")))
+    }
+
     /// Returns the value, unless there is a problem that keeps it from being one.
     fn value(&mut self, schema: &'a Json, node: &TreeNode, place: &Place) -> Option<Json> {
-        let read = match Shape::from_schema(schema, self.root) {
-            Shape::Anything => Ok(Json::Null),
-            Shape::Choice(texts) => choice(&texts, node, place),
-            Shape::Text(fewest) => text(fewest, node, place),
-            Shape::Date => date(node, place),
-            Shape::Integer(least, most) => integer(least, most, node, place),
-            Shape::Boolean => boolean(node, place),
+        let shape = match Shape::from_schema(schema, self.root) {
             Shape::List(list) => return self.list(&list, node, place),
             Shape::Mapping(mapping) => return self.mapping(&mapping, node, place),
             Shape::ListOrMapping([list, mapping]) => {
@@ -49,7 +69,14 @@ impl<'a> Walk<'a> {
                 let schema = if is_mapping { mapping } else { list };
                 return self.value(schema, node, place);
             }
+            shape => shape,
         };
+        let read = scalar(&shape, node, place).map_err(|finding| match uncommented(node) {
+            Some(value) if scalar(&shape, &value, place).is_ok() => {
+                problem::glued_comment(node, place)
+            }
+            _ => finding,
+        });
         self.kept(read)
     }
 
@@ -73,6 +100,12 @@ impl<'a> Walk<'a> {
         let length = nodes.len() as u64;
         if length < list.fewest || list.most < length {
             self.problems.push(problem::wrong_count(list.fewest, list.most, length, place));
+        }
+        if let Shape::Text(_) = Shape::from_schema(list.items, self.root)
+            && let Some(split) = problem::split_range(nodes, place)
+        {
+            self.problems.push(split);
+            return None;
         }
         let items = nodes.iter().enumerate();
         let read: Vec<Option<Json>> =
@@ -104,6 +137,10 @@ impl<'a> Walk<'a> {
         }
         for name in &mapping.required {
             if node.get(name).is_none() && !self.is_slip(mapping, entries, name) {
+                if let Some(finding) = self.without_its_line(name, place) {
+                    self.problems.push(finding);
+                    continue;
+                }
                 let value = self.only_value(mapping, name);
                 self.problems.push_with(&mistake::MISSING_FIELD, || {
                     let missing = problem::missing_field(name, place);
@@ -124,7 +161,7 @@ impl<'a> Walk<'a> {
 
     /// Returns a walk whose problems are not reported.
     fn beside(&self) -> Self {
-        Self { root: self.root, problems: Mistakes::default() }
+        Self { problems: Mistakes::default(), ..*self }
     }
 
     /// Returns what is wrong with a value that should be a mapping.
@@ -187,7 +224,9 @@ impl<'a> Walk<'a> {
         });
         let Some(schema) = known.or(others) else {
             let named = place.clone().named();
-            let unknown = || problem::unknown_field(name, &known_fields(mapping, self.root), named);
+            let known = known_fields(mapping, self.root);
+            let home = self.home(name);
+            let unknown = || problem::unknown_field(name, &known, home, named);
             self.problems.push_with(&mistake::UNKNOWN_FIELD, unknown);
             return None;
         };
@@ -212,6 +251,29 @@ impl<'a> Walk<'a> {
             return None;
         }
         self.value(schema, &entry.value, place)
+    }
+
+    /// Returns the mapping of the document that has a field of this name, which is not written there.
+    fn home(&self, name: &str) -> Option<&'a str> {
+        let Shape::Mapping(whole) = Shape::from_schema(self.root, self.root) else { return None };
+        let mut homes = whole.fields?.iter().filter(|(home, schema)| {
+            let Shape::Mapping(inner) = Shape::from_schema(schema, self.root) else { return false };
+            let written = self.document.get(home).and_then(|it| it.get(name));
+            written.is_none() && known_fields(&inner, self.root).contains(&name)
+        });
+        homes.next().map(|(home, _)| home.as_str())
+    }
+
+    /// Reports a missing mapping once, if its fields are there, below another one or not indented.
+    fn without_its_line(&mut self, name: &str, place: &Place) -> Option<Finding> {
+        let is_of_it =
+            |it: &Finding| it.rule == &mistake::UNKNOWN_FIELD && it.named.as_deref() == Some(name);
+        let first = self.problems.listed().iter().find(|it| is_of_it(it))?;
+        let own = first.labels.first()?.place.clone();
+        let is_indented = own.pointer.parent() != place.pointer;
+        let finding = problem::missing_line(name, own, is_indented);
+        self.problems.retain(|it| !is_of_it(it));
+        Some(finding)
     }
 
     /// Returns whether a missing field exists under a misspelled name: a typing error is reported
@@ -253,6 +315,32 @@ fn known_fields<'a>(mapping: &Mapping<'a>, root: &Json) -> Vec<&'a str> {
         .filter(|(_, schema)| !matches!(Shape::from_schema(schema, root), Shape::Anything))
         .map(|(name, _)| name.as_str())
         .collect()
+}
+
+/// Reads a value that is not a collection.
+fn scalar(shape: &Shape, node: &TreeNode, place: &Place) -> Result<Json, Finding> {
+    match shape {
+        Shape::Choice(texts) => choice(texts, node, place),
+        Shape::Text(fewest) => text(*fewest, node, place),
+        Shape::Date => date(node, place),
+        Shape::Integer(least, most) => integer(*least, *most, node, place),
+        Shape::Boolean => boolean(node, place),
+        Shape::Anything | Shape::List(_) | Shape::Mapping(_) | Shape::ListOrMapping(_) => {
+            Ok(Json::Null)
+        }
+    }
+}
+
+/// Returns the value before a comment without a space before it. With a colon in the comment, YAML reads a mapping.
+fn uncommented(node: &TreeNode) -> Option<TreeNode> {
+    let scalar = match &node.value {
+        TreeValue::Scalar(scalar) => scalar,
+        TreeValue::Mapping(entries) => &entries.first()?.key.scalar,
+        TreeValue::Sequence(_) => return None,
+    };
+    let value = text::uncommented(&scalar.text).filter(|_| scalar.plain)?;
+    let scalar = Scalar { text: Arc::from(value), plain: true };
+    Some(TreeNode { value: TreeValue::Scalar(scalar), ..node.clone() })
 }
 
 fn choice(texts: &[&str], node: &TreeNode, place: &Place) -> Result<Json, Finding> {

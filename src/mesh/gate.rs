@@ -368,6 +368,32 @@ spec:
           12:22 | 10.96.0.0/12,fd00:96::/112
           help: write only one of them
         ");
+        insta::assert_snapshot!(slip("10.102.0.0/24", "10.102,0.0/24"), @"
+        error[invalid-range]: invalid range: `10.102,0.0/24` contains a comma
+          12:22 | 10.102,0.0/24
+          help: write `10.102.0.0/24`
+        ");
+        insta::assert_snapshot!(slip("[10.2.0.0/16]", "[10.2,0.0/16]"), @"
+        error[invalid-range]: invalid range: `10.2,0.0/16` contains a comma
+          11:18 | 10.2,0.0/16
+          help: write `10.2.0.0/16`
+        ");
+        insta::assert_snapshot!(slip("10.102.0.0/24", "10.102.0.0/24# k3s"), @"
+        error[invalid-range]: invalid range: `10.102.0.0/24# k3s` has no space before `#`
+          12:22 | 10.102.0.0/24# k3s
+          help: write a space before `#`, and no quotes around the comment
+        ");
+        insta::assert_snapshot!(slip("name: west", "name: \u{201c}West\u{201d}"), @"
+        error[invalid-value]: `“West”` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+          10:13 | “West”
+          help: write `west`
+        ");
+        let without_spec = MESH.replace("metadata: { name: m }\nspec:\n", "metadata:\n  name: m\n");
+        insta::assert_snapshot!(report(&without_spec), @"
+        error[missing-field]: `spec` is missing
+          6:3 | clusters
+          help: write a line `spec:` before `clusters`
+        ");
         insta::assert_snapshot!(slip("10.102.0.0/24", "10.101.0.0/24"), @"
         error[overlapping-ranges]: 10.101.0.0/24 of `west` overlaps 10.101.0.0/24 of `east`
           12:22 | 10.101.0.0/24 | of `west`

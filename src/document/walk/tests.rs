@@ -246,3 +246,27 @@ fn only_what_is_exact_is_proposed() {
     assert_eq!(proposed("name: x\nanimals: [Lion]\ncages: 'a: b'\n"), 0);
     assert_eq!(proposed("name: x\nanimals: [Lion]\ncages: ''\n"), 0);
 }
+
+#[test]
+fn a_comment_needs_a_space_before_it() {
+    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: 12# of them\n"), @"
+    error[invalid-value]: `12# of them` has no space before `#`
+      3:8 | 12# of them
+      help: write a space before `#`, and no quotes around the comment
+    ");
+    insta::assert_snapshot!(read("name: x\nanimals:\n  - Lion# king: true\n"), @"
+    error[invalid-value]: an item of `animals` has no space before `#`
+      3:5 | Lion# king: true
+      help: write a space before `#`, and no quotes around the comment
+    ");
+    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nopen: true#\n"), @"
+    error[invalid-value]: `true#` has no space before `#`
+      3:7 | true#
+      help: write a space before `#`, and no quotes around the comment
+    ");
+    insta::assert_snapshot!(read("name: x\nanimals: [Lyon# France]\n"), @"
+    error[invalid-value]: an item of `animals` cannot be `Lyon# France`
+      2:11 | Lyon# France
+      help: allowed here: `Lion`, `Zebra`
+    ");
+}
