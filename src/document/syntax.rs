@@ -7,6 +7,9 @@ use std::ops::Range;
 use serde_saphyr::granit_parser::{ErrorKind, ScanError};
 
 use super::position::boundary;
+use super::problem::is_like_dash;
+use crate::diagnostic::character;
+use crate::text::uncommented;
 
 mod indentation;
 
@@ -35,6 +38,9 @@ impl SyntaxProblem {
                 help: Some("replace the tab with spaces".to_owned()),
             };
         }
+        if let Some(problem) = foreign_start(text, start) {
+            return problem;
+        }
         if may_be_indentation(error.kind())
             && let Some(line) = Misindented::find(text, start)
         {
@@ -43,6 +49,9 @@ impl SyntaxProblem {
                 bytes: line.bytes(text, start),
                 help: Some(line.help()),
             };
+        }
+        if let Some(problem) = glued_comment(text, start, error.kind()) {
+            return problem;
         }
         if let Some(problem) = unspaced(text, start, error.kind()) {
             return problem;
@@ -69,11 +78,23 @@ fn unspaced(text: &str, line: usize, kind: &ErrorKind) -> Option<SyntaxProblem> 
     if !matches!(kind, ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey) {
         return None;
     }
-    let (key, value) = text.get(line..)?.lines().next()?.split_once(':')?;
+    let text = text.get(line..)?.lines().next()?;
+    let Some((key, value)) = text.split_once(':') else {
+        let is_colon = |it: char| matches!(it, '\u{2236}' | '\u{a789}' | '\u{fe55}' | '\u{ff1a}');
+        let (at, colon) = text.char_indices().find(|it| is_colon(it.1))?;
+        return Some(SyntaxProblem {
+            message: format!(
+                "not valid YAML: after the key comes {} instead of `:`",
+                character(colon)
+            ),
+            bytes: line + at..line + at + colon.len_utf8(),
+            help: Some("replace this character by `:` and a space".to_owned()),
+        });
+    };
     let (start, next) = (line + key.len() + 1, value.chars().next()?);
     let (message, help) = if next.is_whitespace() {
         (
-            format!("after `:` comes U+{:04X} instead of a space", u32::from(next)),
+            format!("after `:` comes {} instead of a space", character(next)),
             "replace this character by a space",
         )
     } else {
@@ -83,6 +104,46 @@ fn unspaced(text: &str, line: usize, kind: &ErrorKind) -> Option<SyntaxProblem> 
         message: format!("not valid YAML: {message}"),
         bytes: start..start + next.len_utf8(),
         help: Some(help.to_owned()),
+    })
+}
+
+/// Returns what is wrong with the start of a line, or of the one before it: a character that looks like a space or a dash.
+fn foreign_start(text: &str, error: usize) -> Option<SyntaxProblem> {
+    let (before, rest) = text.split_at_checked(error)?;
+    let end = error + rest.find('\n').unwrap_or(rest.len());
+    let line = before.rfind('\n').map_or(0, |it| it + 1);
+    let above = before.get(..line)?.trim_end();
+    let start = above.rfind('\n').map_or(0, |it| it + 1);
+    let mut at = start;
+    text.get(start..end)?.split_inclusive('\n').find_map(|line| {
+        let content = line.trim_start_matches(' ');
+        let (start, first) = (at + line.len() - content.len(), content.chars().next()?);
+        at += line.len();
+        let help = if first.is_whitespace() && !first.is_ascii() {
+            "replace this character by a space"
+        } else if is_like_dash(first) && first != '-' && content.chars().nth(1)?.is_whitespace() {
+            "replace this character by `-`"
+        } else {
+            return None;
+        };
+        Some(SyntaxProblem {
+            message: format!("not valid YAML: the line begins with {}", character(first)),
+            bytes: start..start + first.len_utf8(),
+            help: Some(help.to_owned()),
+        })
+    })
+}
+
+/// Returns what is wrong with a value behind which a comment with a colon begins without a space.
+fn glued_comment(text: &str, colon: usize, kind: &ErrorKind) -> Option<SyntaxProblem> {
+    let before = text.get(..colon)?.lines().next_back()?;
+    let value = uncommented(before.split_once(": ")?.1)?;
+    let is_plain = !value.is_empty() && !value.contains(['"', '\'', ' ', '[', '{']);
+    let end = colon - before.len() + before.find('#')?;
+    (is_plain && *kind == ErrorKind::MappingValueNotAllowed).then(|| SyntaxProblem {
+        message: "not valid YAML: a space is missing before `#`".to_owned(),
+        bytes: end..end + 1,
+        help: Some("write a space here".to_owned()),
     })
 }
 
@@ -136,6 +197,7 @@ fn help(kind: &ErrorKind) -> Option<&'static str> {
         Kind::UnexpectedCharacter { .. } | Kind::UnknownQuotedScalarEscape => {
             Some("put the value in single quotes")
         }
+        Kind::CommentNotSeparated => Some("write a space here"),
         Kind::InvalidQuotedScalarIndent => Some("close the quote, or remove it"),
         _ => None,
     }

@@ -199,6 +199,11 @@ fn a_slip_is_marked_where_it_is() {
           4:3 | name
           help: write `- ` before `name` to begin an item, as in line 2
         ");
+    insta::assert_snapshot!(errors("l:\n    - name: a\n      b: c\n  - name: d\n    b: e\n"), @"
+    error[syntax-error]: not valid YAML: the indentation of this list item (2 spaces) matches no list above it
+      4:3 | -
+      help: indent it by 4 spaces, like the list item in line 2
+    ");
     insta::assert_snapshot!(errors("l:\n  - name: a\n    b: c\n  west:\n    b: e\n"), @"
         error[syntax-error]: not valid YAML: the indentation of `west` (2 spaces) matches no key above it
           4:3 | west
@@ -267,6 +272,40 @@ fn syntax_errors_are_plain_sentences() {
         let (message, _) = report.split_once('\n').unwrap();
         assert!(!JARGON.iter().any(|word| message.contains(word)), "{text:?}: {report}");
     }
+}
+
+#[test]
+fn characters_like_dashes_and_spaces_are_named() {
+    insta::assert_snapshot!(errors("a:\n  - b: 1\n    c: 2\n  \u{2013} b: 3\n    c: 4\n"), @"
+    error[syntax-error]: not valid YAML: the line begins with U+2013
+      4:3 | –
+      help: replace this character by `-`
+    ");
+    insta::assert_snapshot!(errors("a:\n  \u{2022} b: 1\n    c: 2\n"), @"
+    error[syntax-error]: not valid YAML: the line begins with U+2022
+      2:3 | •
+      help: replace this character by `-`
+    ");
+    insta::assert_snapshot!(errors("a:\n  b: 1\n \u{a0}c: 2\n"), @"
+    error[syntax-error]: not valid YAML: the line begins with U+00A0
+      3:2 |  
+      help: replace this character by a space
+    ");
+    insta::assert_snapshot!(errors("a: 1\nb\u{ff1a}2\nc: 3\n"), @"
+    error[syntax-error]: not valid YAML: after the key comes U+FF1A instead of `:`
+      2:2 | ：
+      help: replace this character by `:` and a space
+    ");
+    insta::assert_snapshot!(errors("a: 10.43.0.0/16# k3s: x\n"), @"
+    error[syntax-error]: not valid YAML: a space is missing before `#`
+      1:16 | #
+      help: write a space here
+    ");
+    insta::assert_snapshot!(errors("a: 'x'# k3s: x\n"), @"
+    error[syntax-error]: not valid YAML: a comment needs a space before `#`
+      1:7 | #
+      help: write a space here
+    ");
 }
 
 #[test]
