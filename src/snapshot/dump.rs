@@ -1,6 +1,7 @@
 //! Dumps: what `kubectl get nodes -o json` (or `yaml`) prints.
 
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 use thiserror::Error;
 
 use super::api::NodeObject;
@@ -15,7 +16,15 @@ const NODE: &str = "Node";
 pub enum DumpError {
     /// Not JSON, though it begins like it.
     #[error("not the JSON that `kubectl get -o json` prints: error at line {}, column {}", .0.line(), .0.column())]
-    Json(#[from] serde_json::Error),
+    Json(serde_json::Error),
+    /// Cut off.
+    #[error("the file ends too early, in line {0}; write it again with `kubectl get -o json`")]
+    Truncated(usize),
+    /// Another text before the output of kubectl, which begins in this line.
+    #[error(
+        "line 1 is not part of the output of kubectl, which begins in line {0}; write only the standard output of kubectl into the file"
+    )]
+    Preceded(usize),
     /// Not YAML.
     #[error("not the JSON or YAML that `kubectl get -o json` prints{}", place(.0.as_ref()))]
     Yaml(Option<(u64, u64)>),
@@ -67,7 +76,10 @@ pub fn listing(text: &str) -> Result<Listing, DumpError> {
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, DumpError> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with('{') {
-        return Ok(serde_json::from_str(text)?);
+        return serde_json::from_str(text).map_err(|error| match error.classify() {
+            Category::Eof => DumpError::Truncated(error.line()),
+            _ => DumpError::Json(error),
+        });
     }
     if is_kubectl_error(text) {
         return Err(DumpError::Message);
@@ -87,6 +99,10 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, DumpError> {
         with_snippet: false,
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let is_start = |line: &str| line == "{" || line.starts_with("apiVersion:");
+        if let Some(before) = text.lines().position(is_start).filter(|it| 0 < *it) {
+            return DumpError::Preceded(before + 1);
+        }
         let place = error.location().filter(|it| 0 < it.line());
         DumpError::Yaml(place.map(|it| (it.line(), it.column())))
     })
@@ -152,6 +168,9 @@ status: { addresses: [{ type: Hostname, address: a }, { type: InternalIP, addres
         insta::assert_snapshot!(error("kind: Peer"), @"expected a NodeList, a List of Nodes or a Node, as printed by `kubectl get nodes -o json`, found the kind `Peer`");
         insta::assert_snapshot!(error(r#"{"kind":"List","items":[{"kind":"Pod"}]}"#), @"item 0 of the list has kind `Pod`, expected Node");
         insta::assert_snapshot!(error(r#"{"kind":"NodeList","metadata":{"continue":"x"},"items":[]}"#), @"the list is incomplete (it has a continue token); list all nodes with `kubectl get nodes -o json`");
-        insta::assert_snapshot!(error(r#"{"kind":"NodeList","items":[{"#), @"not the JSON that `kubectl get -o json` prints: error at line 1, column 29");
+        insta::assert_snapshot!(error(r#"{"kind":"NodeList","items":[{"#), @"the file ends too early, in line 1; write it again with `kubectl get -o json`");
+        insta::assert_snapshot!(error(r#"{"kind":"NodeList","items":[x]}"#), @"not the JSON that `kubectl get -o json` prints: error at line 1, column 29");
+        insta::assert_snapshot!(error("W1129 some warning: deprecated\n{\n \"kind\": \"NodeList\"\n}\n"), @"line 1 is not part of the output of kubectl, which begins in line 2; write only the standard output of kubectl into the file");
+        insta::assert_snapshot!(error("W1129 a warning\napiVersion: v1\nkind: NodeList\n"), @"line 1 is not part of the output of kubectl, which begins in line 2; write only the standard output of kubectl into the file");
     }
 }

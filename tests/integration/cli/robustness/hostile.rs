@@ -90,7 +90,7 @@ fn survives_deep_json() {
     insta::assert_snapshot!(first_lines(&report("{\"a\":".repeat(100_000))), @"
     error[too-large]: values nested more than 64 deep, aliases expanded
     error[too-large]: values nested more than 64 deep, aliases expanded
-    error: `hostile` is not a usable node list: not the JSON that `kubectl get -o json` prints: error at line 1, column 500000
+    error: `hostile` is not a usable node list: the file ends too early, in line 1; write it again with `kubectl get -o json`
     ");
 }
 
