@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::diagnostic::{LISTED, Mistakes, Quoted, Severity};
 use clustermesh::document::Source;
@@ -199,11 +199,18 @@ impl MeshSources {
     }
 }
 
-/// Writes values into the entries of clusters, each of which a mesh must have.
+/// Writes values into the entries of clusters, each of which a mesh must have. None of them may be a mistake in a mesh
+/// without mistakes.
 fn assume(assumed: &[AssumedValue], sources: &mut [Source]) -> anyhow::Result<()> {
+    let is_right = !assumed.is_empty() && mesh::read(sources).is_usable();
     for value in assumed {
         let text = value.to_string();
         ensure!(value.apply(sources), "--with {}: no mesh has this cluster", Quoted(&text));
+        let diagnostics = if is_right { mesh::read(sources).diagnostics } else { Vec::new() };
+        if let Some(wrong) = diagnostics.iter().find(|it| it.severity == Severity::Error) {
+            let help = wrong.help.as_ref().map_or_else(String::new, |it| format!("; {it}"));
+            bail!("--with {}: {}{help}", Quoted(&text), wrong.message);
+        }
     }
     Ok(())
 }
