@@ -21,8 +21,8 @@ use super::services::{MISSING_SERVICES, UNCARRIED_SERVICE};
 use super::snapshots::STALE_NODE;
 use super::{Finding, Rule, bare, consequences, rendered};
 use crate::diagnostic::mistake::{
-    CONTRADICTING_FIELDS, DUPLICATE_SNAPSHOT, INVALID_VALUE, MISSING_SNAPSHOT, OVERLAPPING_RANGES,
-    UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
+    CONTRADICTING_FIELDS, DUPLICATE_SNAPSHOT, INVALID_VALUE, MISSING_SNAPSHOT, NO_MESH,
+    OVERLAPPING_RANGES, UNKNOWN_CLUSTER, UNUSED_SNAPSHOT,
 };
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
 use crate::place::Place;
@@ -48,7 +48,7 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 30] = [
+static CONSEQUENCES: [ConsequenceRow; 32] = [
     (&REFUSED_PEER, &EDITED_FILE, Common::File),
     (&OVERLAPPING_SUBNET, &CONTRADICTED, Common::Place),
     (&OVERLAPPING_SUBNET, &OVERLAPPING_RANGES, Common::Place),
@@ -72,6 +72,8 @@ static CONSEQUENCES: [ConsequenceRow; 30] = [
     (&EMPTY_EXPECTATION, &CONTRADICTED, Common::Name),
     (&EMPTY_EXPECTATION, &SILENT_CLUSTER, Common::Name),
     (&EMPTY_EXPECTATION, &UNKNOWN_CLUSTER, Common::Name),
+    (&EMPTY_EXPECTATION, &NO_MESH, Common::Run),
+    (&UNKNOWN_CLUSTER, &NO_MESH, Common::Run),
     (&UNPROVED_CLUSTER, &UNPROVED_NODES, Common::Cluster),
     (&PAUSE_AFTER_CHANGE, &ROAMING_NODE, Common::Name),
     (&PAUSE_AFTER_CHANGE, &MISSING_KEEPALIVE, Common::Name),

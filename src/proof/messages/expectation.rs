@@ -242,6 +242,11 @@ fn nothing(name: &str, side: ExpectationSide, selection: &Selection) -> Finding 
     let finding = Finding::new(&rule::EMPTY_EXPECTATION, message)
         .at(Some(selection.place.clone()), "selects nothing")
         .help("correct the selection: an expectation that matches nothing checks nothing");
+    of_only_cluster(finding, selection)
+}
+
+/// Names the only cluster of a selection, so that a finding about it may be the cause.
+fn of_only_cluster(finding: Finding, selection: &Selection) -> Finding {
     let clusters: Vec<&ClusterName> =
         selection.clusters.iter().flat_map(|it| it.members.keys()).collect();
     match clusters[..] {
@@ -312,9 +317,10 @@ fn no_address(
         ),
         None => format!("{name}: nothing selected has an address in {shown}"),
     };
-    Finding::new(&rule::EMPTY_EXPECTATION, message)
+    let finding = Finding::new(&rule::EMPTY_EXPECTATION, message)
         .at(Some(place), "matches no selected node")
-        .help("correct the selection: an expectation that matches nothing checks nothing")
+        .help("correct the selection: an expectation that matches nothing checks nothing");
+    of_only_cluster(finding, selection)
 }
 
 fn field(side: ExpectationSide) -> &'static str {

@@ -44,6 +44,51 @@ fn points_at_what_is_no_yaml_in_the_config() {
 }
 
 #[test]
+fn a_document_of_another_kind_is_one_finding() {
+    let folder = Folder::rendered();
+    folder.write("clustermesh.yaml", folder.read("mesh.yaml"));
+    insta::assert_snapshot!(refusal(&folder, 1), @"
+    error[invalid-value]: this is a document of kind `ClusterMesh`, not `Config`
+     --> clustermesh.yaml:2:7
+      |
+    2 | kind: ClusterMesh
+      |       ^^^^^^^^^^^
+    help: run `git checkout HEAD -- clustermesh.yaml` if it was overwritten; otherwise move it to a file of its own
+
+    1 error
+    ");
+    folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n");
+    let policy = "apiVersion: kilo-clustermesh.io/v1\nkind: ClusterPolicy\nspec: { acceptedClusters: [east] }\n";
+    folder.write("expectations.yaml", policy);
+    let run = folder.run(&["validate"]);
+    assert_eq!(run.code, 1);
+    insta::assert_snapshot!(run.stdout, @"
+    error[invalid-value]: this is a document of kind `ClusterPolicy`, not `Expectations`
+     --> expectations.yaml:2:7
+      |
+    2 | kind: ClusterPolicy
+      |       ^^^^^^^^^^^^^
+    help: run `git checkout HEAD -- expectations.yaml` if it was overwritten; otherwise move it to a file of its own
+    ");
+}
+
+#[test]
+fn expectations_follow_from_a_mesh_that_is_empty() {
+    let folder = Folder::rendered();
+    folder.write("mesh.yaml", "");
+    folder.write(
+        "expectations.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n  - { name: x, from: { group: clouds }, to: { cluster: east }, expect: Reach }\n",
+    );
+    let run = folder.run(&["validate"]);
+    assert_eq!(run.code, 1);
+    insta::assert_snapshot!(run.stdout, @"
+    error[no-mesh]: no ClusterMesh in `mesh.yaml`, so every Peer would be deleted (1 other finding follows from it)
+    help: write the mesh again, or, if every Peer is to be deleted, run `clustermesh render --allow-empty '*'`
+    ");
+}
+
+#[test]
 fn tells_all_structural_mistakes_at_once() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", "podCIDRs: [10.1.0.0/16]", "podCidrs: [10.1.0.0/16]");
@@ -217,7 +262,7 @@ fn refuses_snapshots_of_another_version() {
     folder.edit("snapshots/west.json", "clustermesh.io/v1", "clustermesh.io/v2");
     folder.edit("snapshots/west.json", "\"uid\"", "\"new\"");
     insta::assert_snapshot!(refusal(&folder, 1), @"
-    error[invalid-snapshot]: west: `apiVersion` is missing or unknown, so nothing of the file is quoted
+    error[invalid-snapshot]: west: `apiVersion` is missing or unknown, so the text of the file is not shown
     --> snapshots/west.json:1:15
     help: take a new one with `clustermesh snapshot west --accept west`
 
