@@ -7,6 +7,7 @@
 use crate::diagnostic::Quotes;
 use crate::rules::Finding;
 use crate::snapshot::API_VERSION;
+use crate::text::shell_word;
 use crate::yaml;
 
 /// The versions of our files; each is in a line of its file.
@@ -20,7 +21,7 @@ pub fn withheld(text: &str) -> &'static str {
     } else if lines.all(|it| it.is_empty() || it.starts_with('#')) {
         "the file has only comments"
     } else {
-        "`apiVersion` is missing or unknown, so nothing of the file is quoted"
+        "`apiVersion` is missing or unknown, so the text of the file is not shown"
     }
 }
 
@@ -28,11 +29,15 @@ pub fn withheld(text: &str) -> &'static str {
 const HOW_TO_SHOW: &str = "begin a mesh with the lines `apiVersion: kilo.squat.ai/v1alpha1` and \
     `kind: ClusterMesh`, and any other file of clustermesh with `apiVersion: kilo-clustermesh.io/v1`";
 
-/// Returns the remedy for a finding about a file that is not quoted. That of a snapshot names only the
+/// Returns the remedy for a finding about a file with this text that is not quoted. That of a snapshot names only the
 /// cluster.
-pub fn remedy(finding: &Finding) -> Option<String> {
+pub fn remedy(finding: &Finding, file: &str, text: &str) -> Option<String> {
     match (finding.quotes, &finding.cluster) {
         (Quotes::FileExceptHelp | Quotes::Nothing, _) => finding.help.clone(),
+        (Quotes::File, None) if text.trim().is_empty() => Some(format!(
+            "restore it with `git checkout HEAD -- {}`, or {HOW_TO_SHOW}",
+            shell_word(file)
+        )),
         (Quotes::File, None) => Some(HOW_TO_SHOW.to_owned()),
         (Quotes::File, Some(_)) => None,
     }

@@ -75,11 +75,12 @@ fn withheld_finding(file: &ShownSource, finding: &Finding, label: &Label) -> Fin
     if finding.quotes == Quotes::Nothing {
         return finding;
     }
-    let withheld = own_files::withheld(&file.source().text);
+    let text = &file.source().text;
+    let withheld = own_files::withheld(text);
     Finding {
         message: withheld.into(),
         group: withheld.to_owned(),
-        help: own_files::remedy(&finding),
+        help: own_files::remedy(&finding, &place.source, text),
         quotes: Quotes::Nothing,
         ..finding
     }

@@ -216,6 +216,9 @@ pub fn invalid_snapshot(
     };
     let message = match error {
         SnapshotError::Json(json) if json.is_eof() => "the snapshot ends too early".to_owned(),
+        SnapshotError::Json(json) if json.is_data() => {
+            format!("invalid snapshot: {}", escaped(&message, 400))
+        }
         SnapshotError::Cluster { .. } => escaped(&message, 400),
         _ => format!("not a snapshot: {}", escaped(&message, 400)),
     };

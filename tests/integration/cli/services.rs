@@ -197,7 +197,7 @@ fn a_broken_file_is_reported_and_stops_the_render() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @"
-    error[invalid-snapshot]: west: `apiVersion` is missing or unknown, so nothing of the file is quoted
+    error[invalid-snapshot]: west: `apiVersion` is missing or unknown, so the text of the file is not shown
     --> snapshots/west.services.json:1:1
     help: run `clustermesh snapshot west --services`
 

@@ -266,7 +266,7 @@ fn says_where_a_foreign_file_is_wrong() {
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr.trim_end(), @"1 error");
     insta::assert_snapshot!(run.stdout.trim_end(), @"
-    error[syntax-error]: `apiVersion` is missing or unknown, so nothing of the file is quoted
+    error[syntax-error]: `apiVersion` is missing or unknown, so the text of the file is not shown
     --> mesh.yaml:2:8
     help: begin a mesh with the lines `apiVersion: kilo.squat.ai/v1alpha1` and `kind: ClusterMesh`, and any other file of clustermesh with `apiVersion: kilo-clustermesh.io/v1`
     ");

@@ -61,8 +61,8 @@ fn survives_an_alias_of_itself() {
 #[test]
 fn survives_deep_lists() {
     insta::assert_snapshot!(first_lines(&report("[".repeat(100_000))), @"
-    error[syntax-error]: `apiVersion` is missing or unknown, so nothing of the file is quoted
-    error[syntax-error]: `apiVersion` is missing or unknown, so nothing of the file is quoted
+    error[syntax-error]: `apiVersion` is missing or unknown, so the text of the file is not shown
+    error[syntax-error]: `apiVersion` is missing or unknown, so the text of the file is not shown
     error: `hostile` is not a usable node list: not the JSON or YAML that `kubectl get -o json` prints: error at line 1, column 256
     ");
 }
@@ -70,8 +70,8 @@ fn survives_deep_lists() {
 #[test]
 fn survives_deep_maps() {
     insta::assert_snapshot!(first_lines(&report("{a: ".repeat(100_000))), @"
-    error[syntax-error]: `apiVersion` is missing or unknown, so nothing of the file is quoted
-    error[syntax-error]: `apiVersion` is missing or unknown, so nothing of the file is quoted
+    error[syntax-error]: `apiVersion` is missing or unknown, so the text of the file is not shown
+    error[syntax-error]: `apiVersion` is missing or unknown, so the text of the file is not shown
     error: `hostile` is not a usable node list: not the JSON that `kubectl get -o json` prints: error at line 1, column 2
     ");
 }
@@ -127,13 +127,13 @@ fn survives_a_deep_snapshot() {
 #[test]
 fn survives_bytes_of_zero() {
     insta::assert_snapshot!(first_lines(&report("kind: a\0b\n")), @"
-    error[syntax-error]: `apiVersion` is missing or unknown, so nothing of the file is quoted
-    error[syntax-error]: `apiVersion` is missing or unknown, so nothing of the file is quoted
+    error[syntax-error]: `apiVersion` is missing or unknown, so the text of the file is not shown
+    error[syntax-error]: `apiVersion` is missing or unknown, so the text of the file is not shown
     error: `hostile` is not a usable node list: not the JSON or YAML that `kubectl get -o json` prints: error at line 1, column 8
     ");
     insta::assert_snapshot!(first_lines(&report([0; 1000])), @"
-    error[syntax-error]: `apiVersion` is missing or unknown, so nothing of the file is quoted
-    error[syntax-error]: `apiVersion` is missing or unknown, so nothing of the file is quoted
+    error[syntax-error]: `apiVersion` is missing or unknown, so the text of the file is not shown
+    error[syntax-error]: `apiVersion` is missing or unknown, so the text of the file is not shown
     error: `hostile` is not a usable node list: not the JSON or YAML that `kubectl get -o json` prints: error at line 1, column 1
     ");
 }

@@ -146,7 +146,7 @@ fn a_broken_file_is_replaced() {
     let file = "snapshots/west.services.json";
     folder.write(file, "<<<<<<< \u{1b}[2J\n");
     let check = [&FROM_INPUT[..], &["--check"]].concat();
-    insta::assert_snapshot!(folder.run_with_input(&check, &list).stdout, @"snapshots/west.services.json: not a snapshot: `apiVersion` is missing or unknown, so nothing of the file is quoted");
+    insta::assert_snapshot!(folder.run_with_input(&check, &list).stdout, @"snapshots/west.services.json: not a snapshot: `apiVersion` is missing or unknown, so the text of the file is not shown");
     let run = folder.run_with_input(&FROM_INPUT, &list);
     insta::assert_snapshot!(run.stderr, @"snapshots/west.services.json: 2 Services, 1 missing, written");
     let kept = folder.read(file);
