@@ -400,6 +400,7 @@ fn what_is_ignored_or_unknown_changes_nothing() {
         (&["east", "--endpoint", "n1=$(x):5"], "expected NODE=ADDRESS:PORT"),
         (&["east", "--location", "n1=a b"], "expected NODE=LOCATION"),
         (&["east", "--keepalive", "0"], "--keepalive"),
+        (&["east", "--keepalive", "99999"], "99999 is not in 1..=65535"),
         (&["external.laptop"], "no mesh contains"),
     ] {
         let run = folder.run(&[&["annotate"], arguments].concat());

@@ -3,6 +3,7 @@
 use std::num::NonZeroU16;
 
 use anyhow::anyhow;
+use clap::builder::TypedValueParser;
 use clap::{ArgAction, ValueEnum};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
@@ -46,7 +47,7 @@ pub(crate) struct AnnotateArgs {
     /// Seconds between keepalives of all nodes
     ///
     /// If all nodes send keepalives, connections survive changes of Peers.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds())]
     keepalive: Option<NonZeroU16>,
 
     /// Endpoint of a node for other clusters; repeatable
@@ -72,6 +73,10 @@ Examples:
 
 /// The policy for nodes that do not exist yet.
 const POLICY: &str = include_str!("../../../../templates/admission/keepalive.yaml");
+
+fn seconds() -> impl TypedValueParser<Value = NonZeroU16> {
+    clap::value_parser!(u16).range(1..).try_map(NonZeroU16::try_from)
+}
 
 /// The format of the changes.
 #[derive(Clone, Copy, Debug, ValueEnum)]

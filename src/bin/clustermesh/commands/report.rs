@@ -52,6 +52,9 @@ fn refuse_other_file(path: &Path) -> anyhow::Result<()> {
     if !disk::is_there(&roots, path)? {
         return Ok(());
     }
+    if disk::is_folder(&roots, path)? {
+        bail!("{} is a folder: name a file in it, such as `report.html`", input_file::name(path));
+    }
     let text = disk::read_text(&roots, path, LARGEST)?;
     if text.is_empty() || text.starts_with(PAGE_START) {
         return Ok(());

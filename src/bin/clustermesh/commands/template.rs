@@ -55,7 +55,12 @@ pub(crate) fn run(
         Some(name) if facts.targets().any(|it| it == name) => ResultSubject::Target(name.clone()),
         Some(name) => return Err(allowed_losses::unknown_target(name, plan).into()),
     };
-    printer.print(&filled(&args.file, subject, &facts, &inputs.settings)?)?;
+    let filled = filled(&args.file, subject, &facts, &inputs.settings).map_err(|error| {
+        let needs_target =
+            args.target.is_none() && error.to_string().ends_with("`target` is undefined");
+        if needs_target { anyhow!("{error}; name a cluster with `--target`") } else { error }
+    })?;
+    printer.print(&filled)?;
     Ok(Outcome::Clean)
 }
 

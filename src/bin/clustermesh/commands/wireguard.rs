@@ -46,7 +46,7 @@ pub(crate) struct WireguardArgs {
     /// Seconds between keepalives to each segment; 0 disables them
     ///
     /// The keepalives of the host keep its NAT open. `persistentKeepalive` in the mesh is for the clusters.
-    #[arg(long, value_name = "SECONDS", default_value_t = 25)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 25, value_parser = clap::value_parser!(u16).range(0..))]
     keepalive: u16,
 
     /// File on the host with its private key [default: a placeholder]

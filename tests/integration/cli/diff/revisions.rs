@@ -380,6 +380,10 @@ fn a_folder_that_is_not_rendered_is_refused() {
 #[test]
 fn names_what_is_not_a_commit() {
     let repository = Repository::committed();
+    for path in ["nodir/", "mesh.yaml"] {
+        let refusal = repository.refusal(&["--against", path]);
+        assert!(refusal.trim_end().ends_with("is neither a commit nor a folder"), "{refusal}");
+    }
     insta::assert_snapshot!(repository.refusal(&["--against", "mian"]), @"error: `mian` is not a commit of this repository; branches here: main");
     for range in ["HEAD...main", "main..HEAD"] {
         let stderr = repository.refusal(&["--against", range]);

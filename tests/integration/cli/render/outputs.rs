@@ -379,7 +379,7 @@ fn a_template_can_be_tried() {
     assert_eq!((run.code, run.stdout.as_str()), (0, "3\n"), "{}", run.stderr);
     let run = folder.run(&["template", "templates/app.yaml"]);
     assert_eq!(run.code, 2);
-    insta::assert_snapshot!(run.stderr, @"error: templates/app.yaml: line 1: `target` is undefined");
+    insta::assert_snapshot!(run.stderr, @"error: templates/app.yaml: line 1: `target` is undefined; name a cluster with `--target`");
     let run = folder.run(&["template", "templates/app.yaml", "--target", "wets"]);
     insta::assert_snapshot!(run.stderr, @"error: no mesh contains a cluster `wets`; did you mean `west`?");
 }

@@ -112,6 +112,8 @@ fn only_a_page_is_replaced() {
         let refusal = folder.refusal(2, |it| it.run(&["report", "--out", path]));
         assert_contains(&refusal, "exists and is not an HTML page");
     }
+    let refusal = folder.refusal(2, |it| it.run(&["report", "--out", "snapshots"]));
+    assert_contains(&refusal, "snapshots is a folder: name a file in it, such as `report.html`");
     for _ in 0..2 {
         let run = clustermesh(folder.0.path(), &["report", "--out", "report.html"]);
         assert_eq!(run.code, 0, "{}", run.stderr);

@@ -98,6 +98,8 @@ impl<'a> Against<'a> {
             }
             return Ok(Self::Nothing);
         }
+        let is_path =
+            name.to_string_lossy().ends_with('/') || disk::is_there(&Roots::anywhere(), path)?;
         match (commit, is_folder) {
             (Some(Ok(_)), true) => bail!(
                 "{0} is a commit and a folder; write `./{1}` for the folder, or `refs/heads/{1}` for a branch",
@@ -106,8 +108,8 @@ impl<'a> Against<'a> {
             ),
             (Some(Ok(revision)), false) => Ok(Self::Revision(Arc::new(revision))),
             (_, true) => Ok(Self::Folder(path.to_owned())),
-            (Some(Err(error)), false) => Err(error),
-            (None, false) => bail!("{} is neither a commit nor a folder", disk::shown(path)),
+            (Some(Err(error)), false) if !is_path => Err(error),
+            (_, false) => bail!("{} is neither a commit nor a folder", disk::shown(path)),
         }
     }
 
