@@ -309,10 +309,8 @@ spec: { clusters: [{ name: a, allowedNetworks: [10.0.0.0/8] }] }
         ");
     }
 
-    /// Edits of one mesh, each by itself.
-    #[test]
-    fn a_slip_in_an_entry_is_one_finding_with_its_remedy() {
-        const MESH: &str = "
+    /// A mesh without mistakes.
+    const MESH: &str = "
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata: { name: m }
@@ -332,11 +330,48 @@ spec:
       ranges: [10.250.0.5/32]
       clusters: [east, west]
 ";
+
+    /// Returns the report about the mesh with an edit.
+    fn slip(from: &str, to: &str) -> String {
+        assert_eq!(MESH.matches(from).count(), 1, "{from}");
+        report(&MESH.replace(from, to))
+    }
+
+    /// Ranges and names that are nearly right.
+    #[test]
+    fn a_slip_in_a_value_is_corrected() {
+        insta::assert_snapshot!(slip("10.102.0.0/24", "10.102,0.0/24"), @"
+        error[invalid-range]: invalid range: `10.102,0.0/24` contains a comma
+          12:22 | 10.102,0.0/24
+          help: write `10.102.0.0/24`
+        ");
+        insta::assert_snapshot!(slip("[10.2.0.0/16]", "[10.2,0.0/16]"), @"
+        error[invalid-range]: invalid range: `10.2,0.0/16` contains a comma
+          11:18 | 10.2,0.0/16
+          help: write `10.2.0.0/16`
+        ");
+        insta::assert_snapshot!(slip("10.102.0.0/24", "10.102.0.0/24# k3s"), @"
+        error[invalid-range]: invalid range: `10.102.0.0/24# k3s` has no space before `#`
+          12:22 | 10.102.0.0/24# k3s
+          help: write a space before `#`, and no quotes around the comment
+        ");
+        insta::assert_snapshot!(slip("name: west", "name: \u{201c}West\u{201d}"), @"
+        error[invalid-value]: `“West”` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+          10:13 | “West”
+          help: write `west`
+        ");
+        let without_spec = MESH.replace("metadata: { name: m }\nspec:\n", "metadata:\n  name: m\n");
+        insta::assert_snapshot!(report(&without_spec), @"
+        error[missing-field]: `spec` is missing
+          6:3 | clusters
+          help: write a line `spec:` before `clusters`
+        ");
+    }
+
+    /// Edits of one mesh, each by itself.
+    #[test]
+    fn a_slip_in_an_entry_is_one_finding_with_its_remedy() {
         assert_eq!(report(MESH), "");
-        let slip = |from: &str, to: &str| {
-            assert_eq!(MESH.matches(from).count(), 1, "{from}");
-            report(&MESH.replace(from, to))
-        };
         insta::assert_snapshot!(slip("acceptedNetworks: [10.1.0.0/16]", "acceptedNetworks:"), @"
         error[missing-field]: `acceptedNetworks` is empty
           13:7 | acceptedNetworks
@@ -367,32 +402,6 @@ spec:
         error[invalid-range]: one range is expected here, not 2
           12:22 | 10.96.0.0/12,fd00:96::/112
           help: write only one of them
-        ");
-        insta::assert_snapshot!(slip("10.102.0.0/24", "10.102,0.0/24"), @"
-        error[invalid-range]: invalid range: `10.102,0.0/24` contains a comma
-          12:22 | 10.102,0.0/24
-          help: write `10.102.0.0/24`
-        ");
-        insta::assert_snapshot!(slip("[10.2.0.0/16]", "[10.2,0.0/16]"), @"
-        error[invalid-range]: invalid range: `10.2,0.0/16` contains a comma
-          11:18 | 10.2,0.0/16
-          help: write `10.2.0.0/16`
-        ");
-        insta::assert_snapshot!(slip("10.102.0.0/24", "10.102.0.0/24# k3s"), @"
-        error[invalid-range]: invalid range: `10.102.0.0/24# k3s` has no space before `#`
-          12:22 | 10.102.0.0/24# k3s
-          help: write a space before `#`, and no quotes around the comment
-        ");
-        insta::assert_snapshot!(slip("name: west", "name: \u{201c}West\u{201d}"), @"
-        error[invalid-value]: `“West”` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
-          10:13 | “West”
-          help: write `west`
-        ");
-        let without_spec = MESH.replace("metadata: { name: m }\nspec:\n", "metadata:\n  name: m\n");
-        insta::assert_snapshot!(report(&without_spec), @"
-        error[missing-field]: `spec` is missing
-          6:3 | clusters
-          help: write a line `spec:` before `clusters`
         ");
         insta::assert_snapshot!(slip("10.102.0.0/24", "10.101.0.0/24"), @"
         error[overlapping-ranges]: 10.101.0.0/24 of `west` overlaps 10.101.0.0/24 of `east`

@@ -192,7 +192,7 @@ fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
         all if all == entry.endpoint_from.len() => "`endpointFrom`".to_owned(),
         _ => format!("{} from `endpointFrom`", guesses.join(" and ")),
     };
-    let guessed = if guesses.is_empty() {
+    let without = if guesses.is_empty() {
         String::new()
     } else {
         format!(
@@ -200,14 +200,15 @@ fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
              `persistentKeepalive: 25`;"
         )
     };
-    let allowed = match entry.endpoint_from.contains(&EndpointSource::Annotation) {
-        true => String::new(),
-        false => format!(" add `Annotation` to `endpointFrom` of `{cluster}`, and"),
+    let allowed = if entry.endpoint_from.contains(&EndpointSource::Annotation) {
+        String::new()
+    } else {
+        format!(" add `Annotation` to `endpointFrom` of `{cluster}`, and")
     };
     unreachable.resolved(Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message))
         .at(unreachable.first.place(), "")
         .help(format!(
-            "if a network connects them, name it in `underlays` of both entries;{guessed} otherwise{allowed} annotate the nodes with \
+            "if a network connects them, name it in `underlays` of both entries;{without} otherwise{allowed} annotate the nodes with \
              `kilo.squat.ai/clustermesh-endpoint` and a reachable address"
         ))
 }

@@ -325,12 +325,11 @@ fn file(roots: &Roots, path: &Path) -> anyhow::Result<TreeFile> {
     if let Some(known) = files.get(&key) {
         return Ok(known);
     }
-    let bytes = match roots.revision() {
-        Some(revision) => revision.read(path, MANIFEST_LIMIT)?,
-        None => {
-            let (mut file, metadata) = open_regular(path)?;
-            bounded(&mut file, metadata.len(), MANIFEST_LIMIT)?
-        }
+    let bytes = if let Some(revision) = roots.revision() {
+        revision.read(path, MANIFEST_LIMIT)?
+    } else {
+        let (mut file, metadata) = open_regular(path)?;
+        bounded(&mut file, metadata.len(), MANIFEST_LIMIT)?
     };
     let writer = Writer::of(bytes.get(..HEAD).unwrap_or(&bytes));
     Ok(files.add_read(key, writer, text_of(bytes)))
