@@ -427,12 +427,21 @@ fn an_outdated_guard_is_reported() {
         );
         guard();
     }
-    let good = folder.read("guards/west.yaml");
+}
+
+#[test]
+fn a_file_that_is_not_a_guard_is_reported_with_the_reason() {
+    let folder = example("quickstart");
+    let found = |text: String| {
+        folder.write("guards/west.yaml", text);
+        outdated(&folder)
+    };
+    let good = folder.run(&["guard", "west", "--writers", WRITERS]).stdout;
     let (policy, binding) = good.split_once("---\n").unwrap();
-    folder.write("guards/west.yaml", format!("---\n{binding}---\n{policy}---\n"));
-    validated(0);
+    assert_eq!(found(format!("---\n{binding}---\n{policy}---\n")), []);
     folder.write("guards/west.yaml", "kind: ConfigMap\n");
-    insta::assert_snapshot!(validated(1), @"
+    let run = folder.run(&["validate"]);
+    insta::assert_snapshot!(run.stdout, @"
     error[outdated-guard]: west: guards/west.yaml contains no ValidatingAdmissionPolicy `clustermesh-peers`
     --> guards/west.yaml:1:1
     help: restore it with `git checkout HEAD -- guards/west.yaml`, or run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with the accounts that may write Peers and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
@@ -440,8 +449,7 @@ fn an_outdated_guard_is_reported() {
     // `kubectl apply` applies every document, and of two with one name the last.
     let east = folder.run(&["guard", "east"]).stdout;
     let api = "apiVersion: admissionregistration.k8s.io/v1\n";
-    let mut reasons = String::new();
-    for text in [
+    let texts = [
         String::new(),
         "not: [yaml".to_owned(),
         east,
@@ -452,13 +460,12 @@ fn an_outdated_guard_is_reported() {
         good.replace("users\\\":", "user\\\":"),
         policy.to_owned(),
         format!("<<<<<<< HEAD\n{good}"),
-    ] {
-        folder.write("guards/west.yaml", text);
-        let message = validated(1);
-        let (_, reason) = message.lines().next().unwrap().split_once("west.yaml ").unwrap();
-        reasons += &format!("{reason}\n");
-    }
-    insta::assert_snapshot!(reasons, @"
+    ];
+    let reasons = texts.map(|text| {
+        let [(message, _)] = found(text).try_into().unwrap();
+        message.strip_prefix("guards/west.yaml ").unwrap().to_owned()
+    });
+    insta::assert_snapshot!(reasons.join("\n"), @"
     is empty
     is not YAML
     is the guard of east
