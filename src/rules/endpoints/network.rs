@@ -357,7 +357,7 @@ mod tests {
         insta::assert_snapshot!(report(super::super::findings, &clusters), @"
         notice[private-endpoint] east: endpoint 192.168.1.5:51820 is private, and no node of west is in its network
           east.json#/nodes/0/addresses/0/address 
-          help: if a network connects them, name it in `underlays` of both entries; if the nodes are behind NAT, remove `InternalIP` from `endpointFrom` of `east` and add `persistentKeepalive: 25`; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
+          help: if a network connects them, name it in `underlays` of both entries; if the nodes have public addresses or are behind NAT, remove `InternalIP` from `endpointFrom` of `east`, and for NAT add `persistentKeepalive: 25`; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
         ");
     }
 

@@ -426,7 +426,9 @@ fn refuses_what_is_cut_off() {
     let dump = list("List").to_string();
     let report = refusal(&dump[..dump.len() / 2]);
     assert!(
-        report.starts_with("error: the standard input is not a usable node list: not the JSON"),
+        report.starts_with(
+            "error: the standard input is not a usable node list: the file ends too early"
+        ),
         "{report}"
     );
 }

@@ -35,7 +35,7 @@ pub(crate) struct GuardArgs {
     #[arg(value_name = "CLUSTER", required_unless_present = "update")]
     cluster: Option<String>,
 
-    /// Write the files in `guards` that are outdated again, each with the options that it has
+    /// Write outdated files in `guards` again, each with its own options
     ///
     /// Prints the commands that apply them. With CLUSTER, it writes only the file of this cluster. Files of clusters that
     /// leave stay as they are.
