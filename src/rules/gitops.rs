@@ -65,12 +65,10 @@ pub(super) fn on_disk(on_disk: &OnDiskTree, plan: &Plan, fate: Fate) -> Vec<Find
     let mut ours: Vec<Finding> = Vec::new();
     let mismatches = on_disk.mismatches();
     for file in &on_disk.files {
-        let has_peers = matches!(file.content, ChangedContent::Peers(_));
-        let is_edited = has_peers && on_disk.uncommitted.contains(&file.path);
-        let found = of_file(file, &mismatches, fate);
-        let has_cause = found.iter().any(|it| *it.rule == UNREADABLE_MANIFEST);
-        ours.extend(found.into_iter().filter(|it| !is_edited || *it.rule != EDITED_FILE));
-        ours.extend((is_edited && !has_cause).then(|| edited_since_commit(on_disk, file)));
+        let is_edited = is_edited_since_commit(on_disk, file);
+        let found = of_file(file, &mismatches, fate).into_iter();
+        ours.extend(found.filter(|it| !is_edited || *it.rule != EDITED_FILE));
+        ours.extend(is_edited.then(|| edited_since_commit(on_disk, file)));
     }
     let clashes = on_disk.clashes(plan);
     ours.extend(mismatches.into_iter().map(|it| {
@@ -176,6 +174,15 @@ fn edited(file: &ChangedFile, name: &str, what: &str) -> Finding {
     on_path(&EDITED_FILE, &file.path, message).help(
         "make the change in the mesh instead: `clustermesh render` overwrites or removes this file",
     )
+}
+
+/// Returns whether Peers were up to date when they were committed. Git itself may write other line ends, and a file that
+/// cannot be read has its own finding.
+fn is_edited_since_commit(on_disk: &OnDiskTree, file: &ChangedFile) -> bool {
+    let ChangedContent::Peers(reading) = &file.content else { return false };
+    let mut oddities = reading.oddities.iter();
+    on_disk.uncommitted.contains(&file.path)
+        && !oddities.any(|it| matches!(it, Oddity::Returns | Oddity::Unreadable { .. }))
 }
 
 /// Reports a file that was up to date when it was committed.
