@@ -173,6 +173,16 @@ impl<'a> Fabric<'a> {
                 listeners.entry(address).or_default().push(listener);
             }
         }
+        // Of several nodes with one key, those of a cluster without Peers connect to none of the others.
+        let connects = |it: &NodeRef| {
+            let site = &sites[it.site];
+            site.cluster.is_external() || site.model.peers.iter().next().is_some()
+        };
+        for holders in keys.values_mut().filter(|it| 1 < it.len()) {
+            if holders.iter().any(connects) {
+                holders.retain(connects);
+            }
+        }
         let contents = contents(&sites);
         // If nodes have the same keys, the holders of the same Peers are the same.
         let other = other.filter(|it| it.index.keys == keys);

@@ -193,14 +193,18 @@ impl<'p, 's> StagedClusters<'p, 's> {
 pub(super) struct AffectedPairs(Sites<Sites<bool>>);
 
 impl AffectedPairs {
-    /// Finds them: those with a cluster that has other nodes, those in which changed Peers have addresses
+    /// Finds them: those with a cluster that has other nodes or its first Peers, those in which changed Peers have addresses
     /// or keys of the other, and all pairs of a cluster in which changed Peers can disturb any path.
     pub(super) fn new(
         transitions: &ClusterTransitions,
         fabrics: Versions<&Fabric, &Fabric>,
         followed: &FollowedAddresses,
     ) -> Self {
-        let with_new_nodes = transitions.0.numbered().filter(|it| it.1.has_new_nodes);
+        // Without Peers, nodes connect to none of the others, also not with a key that two have.
+        let connects = |site: &Site| site.model.peers.iter().next().is_some();
+        let begins = |it: &ClusterTransition| connects(&it.peers.now) != connects(&it.peers.after);
+        let is_new = |it: &ClusterTransition| it.has_new_nodes || begins(it);
+        let with_new_nodes = transitions.0.numbered().filter(|it| is_new(it.1));
         let with_new_nodes: BTreeSet<SiteId> = with_new_nodes.map(|it| it.0).collect();
         let mut wide = with_new_nodes.clone();
         if wide.len() < transitions.0.len() {

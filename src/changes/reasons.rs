@@ -55,6 +55,10 @@ impl TargetChange {
         reasons.extend(self.forgotten.iter().cloned().map(Reason::AddressesForgotten));
         reasons.extend(is_unproven.then_some(Reason::UnprovenPaths));
         reasons.extend(self.of_peers());
+        // A target without Peers has lost these with them.
+        reasons.retain(|it| {
+            !is_emptied || !matches!(it, Reason::Peers(PeerReason::RangesUnproved, _))
+        });
         if let Some(load) = &self.load {
             reasons.extend(load.passed().map(Reason::LimitPassed));
             let silence = if self.disturbs_peers() { SILENCE_SECONDS } else { 0.0 };

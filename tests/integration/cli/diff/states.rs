@@ -18,7 +18,7 @@ fn a_cluster_that_gets_another_name_and_leaves_is_one_reason() {
     fs::remove_file(folder.path("snapshots/west.json")).unwrap();
     folder.keep("orient", &[node(3, 1), node(3, 2)]);
     let shown = repository.diff(&[]).stdout;
-    assert_contains(&shown, "\neast: destructive\n  it loses all Peers of orient\n");
+    assert_contains(&shown, "\neast, north: destructive\n  it loses all Peers of orient\n");
     assert!(!shown.contains("all paths to and from"), "{shown}");
 }
 
@@ -41,7 +41,7 @@ fn clusters_that_leave_without_snapshots_are_all_named() {
         east +0 ~0 -2, north +0 ~0 -2, west +0 ~0 -4
     ");
     folder.edit("mesh.yaml", &NORTH.replacen('\n', "\n      state: Leaving\n", 1), "");
-    assert_contains(&repository.diff(&[]).stdout, "cluster north leaves (its entry is removed)\n");
+    assert_contains(&repository.diff(&[]).stdout, "cluster north left (its entry is removed)\n");
 }
 
 #[test]
@@ -77,4 +77,24 @@ fn only_the_step_that_connects_and_the_one_that_separates_change_peers() {
     assert_eq!(repository.grade(&[]), "none");
     apply(&repository);
     assert!(!folder.path("rendered/north").exists());
+}
+
+/// Before it joins, its node has the key of another cluster and dials none; afterwards, the third cluster has two nodes for one
+/// Peer.
+#[test]
+fn a_cluster_that_joins_with_the_key_of_another_breaks_paths() {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", "- name: north", "- name: north\n      state: Joining");
+    let mut copy = node(2, 1);
+    copy["annotations"]["kilo.squat.ai/key"] =
+        node(1, 1)["annotations"]["kilo.squat.ai/key"].clone();
+    folder.keep("north", &[copy, node(2, 2)]);
+    assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    let repository = Repository::of(folder);
+    repository.commit();
+    repository.folder.edit("mesh.yaml", "\n      state: Joining", "");
+    let run = repository.diff(&["--fail-on", "disruptive"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert_contains(&run.stdout, "east → west: ");
+    assert_contains(&run.stdout, "declared paths lost");
 }
