@@ -50,6 +50,7 @@ mod rollout_tables;
 mod attribution;
 pub(crate) mod blocks;
 mod carrier_move;
+mod changed_ports;
 pub mod cause;
 mod clusters;
 mod grade;
@@ -71,6 +72,7 @@ mod must_stay_closed;
 
 pub use carrier_move::CarrierMove;
 pub use cause::{Cause, CauseEffect, CauseList, NamedNode, NodeChange, PeerCounts};
+pub use changed_ports::{ChangedPorts, DialledPort};
 pub use clusters::renamed_clusters;
 pub use forgotten_sessions::{FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresses};
 pub use grade::{Grade, PathReason, PeerReason, Reason};
@@ -132,6 +134,8 @@ pub struct Changes {
     pub paths: Vec<PathChange>,
     /// The differences of the Services that clusters get of others, which [`ServiceChange::all`] finds.
     pub services: Vec<ServiceChange>,
+    /// The endpoints that clusters dial in one version only.
+    pub ports: ChangedPorts,
     /// The number of states that were proved: of two clusters each, with old or new Peers or those in
     /// between on either side.
     pub states: usize,
@@ -282,6 +286,7 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         targets: target::changes(versions, &counterparts, &transitions, delivery),
         paths: Vec::new(),
         services: Vec::new(),
+        ports: ChangedPorts::find(versions.fabrics()),
         states: 0,
         unwatched: BTreeSet::new(),
     };

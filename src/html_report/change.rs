@@ -6,7 +6,7 @@ use super::mesh_results::MeshResults;
 use crate::changes::{Grade, PathCounts, PeerCounts};
 use crate::report::alike::grouped;
 use crate::results::diff::json::form::{
-    WrittenDiff, WrittenDiffCause, WrittenPath, WrittenReason, WrittenServiceChange,
+    WrittenDiff, WrittenDiffCause, WrittenPath, WrittenPort, WrittenReason, WrittenServiceChange,
     WrittenTargetChange,
 };
 use crate::text;
@@ -14,6 +14,9 @@ use crate::text;
 /// The most causes and pairs of clusters that are shown.
 const CAUSES: usize = 200;
 const PAIRS: usize = 200;
+
+/// The most endpoints of a list that are shown.
+const PORTS: usize = 200;
 
 /// The number of paths that meet a fate.
 type CountPaths = fn(&WrittenPath) -> PathCounts;
@@ -93,7 +96,15 @@ pub(super) struct ChangeView<'d> {
     paths: Vec<ChangedPair<'d>>,
     more_paths: usize,
     services: &'d [WrittenServiceChange<'d>],
+    ports: Vec<ListedPorts<'d>>,
     controls: Option<ChangedControls<'d>>,
+}
+
+/// UDP endpoints that clusters dial in one version only.
+#[derive(Serialize)]
+struct ListedPorts<'d> {
+    title: &'static str,
+    ports: &'d [WrittenPort],
 }
 
 /// The fate of the controls of the old version.
@@ -168,12 +179,25 @@ impl<'d> ChangeView<'d> {
             paths: paths.collect(),
             more_paths: difference.paths.len().saturating_sub(PAIRS),
             services: &difference.services,
+            ports: ports(difference),
             controls: difference.controls.as_ref().map(|it| ChangedControls {
                 summary: it.summary.as_deref(),
                 messages: &it.messages,
             }),
         })
     }
+}
+
+/// Returns the endpoints that clusters dial in one version only.
+fn ports<'d>(difference: &'d WrittenDiff) -> Vec<ListedPorts<'d>> {
+    let lists = [
+        ("UDP endpoints that clusters will dial", &difference.opened_ports),
+        ("UDP endpoints that clusters no longer dial", &difference.closed_ports),
+    ];
+    let lists = lists.into_iter().filter(|it| !it.1.is_empty());
+    let lists =
+        lists.map(|(title, all)| ListedPorts { title, ports: all.get(..PORTS).unwrap_or(all) });
+    lists.collect()
 }
 
 /// Returns all possible changes of paths, in the order of the stages.

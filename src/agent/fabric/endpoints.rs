@@ -241,7 +241,7 @@ impl Fabric<'_> {
     }
 
     /// Returns the endpoints of Peers, each with the nodes that have the key.
-    pub(super) fn dialled_endpoints(&self) -> impl Iterator<Item = (&Endpoint, &[NodeRef])> {
+    pub fn dialled_endpoints(&self) -> impl Iterator<Item = (&Endpoint, &[NodeRef])> {
         self.contents()
             .flat_map(|it| &it.peers)
             .filter_map(|it| it.spec.as_ref().ok().filter(|it| it.is_ready()))

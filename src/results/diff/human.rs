@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::changes::{Grade, PeerChangeKind, Reason, TargetChange};
-use crate::report::alike::{AlikeArrows, folded, rows};
+use crate::report::alike::{AlikeArrows, grouped, rows, sentences};
 use crate::report::style::{bold, coloured};
 use crate::report::table::TextTable;
 use crate::report::width::Width;
@@ -33,11 +33,12 @@ pub(super) fn text(compared: &Compared, width: Width) -> String {
     }
     let blocks = compared.by_grade().into_iter();
     let blocks = blocks.map(|it| (block(it, compared, width), it.cluster.as_str()));
-    for ((grade, block), clusters) in rows(blocks) {
+    for ((grade, block), clusters) in grouped(blocks) {
         let _ = write!(text, "\n{}: {}{block}", bold(&listed(clusters)), graded(grade));
     }
     text.push_str(&paths(compared, width));
     text.push_str(&services(compared, width));
+    text.push_str(&ports(compared, width));
     text.push_str(&controls(compared, width));
     if !compared.is_unchanged() {
         let grade = changes.grade();
@@ -106,7 +107,7 @@ fn block(target: &TargetChange, compared: &Compared, width: Width) -> (Grade, St
 /// Returns what becomes of the paths between clusters.
 fn paths(compared: &Compared, width: Width) -> String {
     let arrows = wording::path_arrows(compared.changes);
-    let folded = folded(&arrows);
+    let folded = sentences(&arrows);
     let mut text = String::new();
     for path in folded.iter().take(LISTED) {
         let to = if path.is_mutual() { "each other".to_owned() } else { listed(&path.to) };
@@ -134,6 +135,17 @@ fn services(compared: &Compared, width: Width) -> String {
         text.push('\n');
     }
     more(&mut text, services.len(), "", "Service");
+    text
+}
+
+/// Returns what becomes of the endpoints that clusters dial.
+fn ports(compared: &Compared, width: Width) -> String {
+    let sentences = wording::ports(&compared.changes.ports);
+    let lines = sentences.iter().map(|it| format!("\n{}", width.hanging(2, it)));
+    let mut text: String = lines.collect();
+    if !text.is_empty() {
+        text.push('\n');
+    }
     text
 }
 

@@ -2,9 +2,9 @@
 
 use crate::capacity::units::number;
 use crate::changes::{
-    CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, LoadChange, NamedNode,
-    NewPaths, OpenedPaths, PathChange, PathCounts, PeerChange, PeerChangeKind, ServiceChange,
-    TargetChange,
+    CarrierMove, Cause, CauseEffect, DialledPort, Difference, ForgottenAddresses, LoadChange,
+    NamedNode, NewPaths, OpenedPaths, PathChange, PathCounts, PeerChange, PeerChangeKind,
+    ServiceChange, TargetChange,
 };
 use crate::diagnostic::escaped;
 use crate::name::ClusterName;
@@ -21,7 +21,7 @@ pub mod form;
 
 use form::{
     WrittenCarrier, WrittenDiff, WrittenDiffCause, WrittenEffect, WrittenExample, WrittenForgotten,
-    WrittenKeyMove, WrittenNewPaths, WrittenPath, WrittenPeer, WrittenPeerChangeKind,
+    WrittenKeyMove, WrittenNewPaths, WrittenPath, WrittenPeer, WrittenPeerChangeKind, WrittenPort,
     WrittenQuantity, WrittenReason, WrittenServiceChange, WrittenTargetChange,
 };
 
@@ -44,6 +44,8 @@ pub fn written<'a>(compared: &'a Compared) -> WrittenDiff<'a> {
         paths: changes.paths.iter().map(path).collect(),
         new_paths: new_paths.map(new_path).collect(),
         services: changes.services.iter().map(service).collect(),
+        opened_ports: changes.ports.opened.iter().map(port).collect(),
+        closed_ports: changes.ports.closed.iter().map(port).collect(),
         controls: controls::written(compared),
         findings: findings(&compared.report()),
         states: changes.states,
@@ -59,6 +61,11 @@ fn service(change: &ServiceChange) -> WrittenServiceChange<'_> {
         namespace: change.name.namespace.as_str(),
         source: change.source.as_str(),
     }
+}
+
+fn port(port: &DialledPort) -> WrittenPort {
+    let owner = port.owner.as_ref().map(|it| escaped(it, NAME));
+    WrittenPort { endpoint: port.endpoint.to_string(), owner }
 }
 
 fn cause<'a>(effect: &'a CauseEffect, compared: &'a Compared<'a>) -> WrittenDiffCause<'a> {

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use crate::changes::TargetChange;
-use crate::report::alike::{folded, grouped};
+use crate::report::alike::{grouped, sentences};
 use crate::report::markdown::{add_alike_rows, add_rows, code, prose};
 use crate::results::findings::markdown as findings;
 use crate::text::{count, first, listed};
@@ -52,6 +52,12 @@ pub(super) fn text(compared: &Compared, limit: usize) -> String {
     paths(&mut page, compared, half);
     let half = page.len() + limit.saturating_sub(page.len()) / 2;
     services(&mut page, compared, half);
+    for sentence in wording::ports(&compared.changes.ports) {
+        let line = format!("\n{}\n", prose(&sentence));
+        if page.len() + line.len() <= limit {
+            page.push_str(&line);
+        }
+    }
     details(&mut page, compared, limit);
     page
 }
@@ -141,7 +147,7 @@ fn paths(page: &mut String, compared: &Compared, limit: usize) {
     }
     page.push_str("\n| from | to | paths |\n| --- | --- | --- |\n");
     let arrows = wording::path_arrows(compared.changes);
-    let rows = folded(&arrows).into_iter().map(|it| {
+    let rows = sentences(&arrows).into_iter().map(|it| {
         let from = names(&it.from, "cluster");
         let to = if it.is_mutual() { "each other".to_owned() } else { names(&it.to, "cluster") };
         let row = format!("| {from} | {to} | {}{} |\n", it.each(), it.label);

@@ -3,8 +3,9 @@
 use crate::capacity::units;
 use crate::changes::cause::{ChangedSetting, ChangedValue, FORM};
 use crate::changes::{
-    Cause, CauseEffect, Changes, LoadChange, NamedNode, NodeChange, PathChange, PathCounts,
-    PeerChange, PeerChangeKind, PeerCounts, ServiceChange, ServiceChangeKind,
+    Cause, CauseEffect, ChangedPorts, Changes, DialledPort, LoadChange, NamedNode, NodeChange,
+    PathChange, PathCounts, PeerChange, PeerChangeKind, PeerCounts, ServiceChange,
+    ServiceChangeKind,
 };
 use crate::diagnostic::{Quoted, bare, escaped};
 use crate::mesh::State;
@@ -30,6 +31,9 @@ const SHOWN: usize = 300;
 
 /// The largest number of ranges of a list that are shown.
 const LISTED: usize = 4;
+
+/// The largest number of endpoints of a list that are shown.
+const PORTS: usize = 20;
 
 /// Returns how many Peers are added, changed and removed.
 pub fn counts(counts: PeerCounts) -> String {
@@ -141,6 +145,24 @@ pub(super) fn follow_up(cause: &Cause) -> Option<String> {
     ))
 }
 
+/// Returns the endpoints that clusters dial from now on, and those that they dial no longer, each as a sentence.
+pub(super) fn ports(ports: &ChangedPorts) -> Vec<String> {
+    let ChangedPorts { opened, closed } = ports;
+    let listed = |ports: &[DialledPort]| {
+        let ports = ports.iter().map(|it| match &it.owner {
+            Some(owner) => format!("UDP {} ({})", it.endpoint, name(owner)),
+            None => format!("UDP {}", it.endpoint),
+        });
+        first(PORTS, ports)
+    };
+    let sentences = [
+        ("before the merge, open what other clusters will dial:", opened),
+        ("after the merge, other clusters no longer dial:", closed),
+    ];
+    let sentences = sentences.into_iter().filter(|it| !it.1.is_empty());
+    sentences.map(|(words, ports)| format!("{words} {}", listed(ports))).collect()
+}
+
 /// Returns a cause as a phrase.
 pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
     match cause {
@@ -152,11 +174,11 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
         }
         Cause::ClusterLeft(cluster) => {
             let entry = compared.meshes.iter().find_map(|it| it.entry(cluster));
-            let why = if entry.is_some() { "`state: Leaving`" } else { "its entry is removed" };
-            if cluster.is_external() {
-                format!("{} was removed", member(cluster))
-            } else {
-                format!("{} leaves ({why})", member(cluster))
+            let member = member(cluster);
+            match entry {
+                _ if cluster.is_external() => format!("{member} was removed"),
+                Some(_) => format!("{member} leaves (`state: Leaving`)"),
+                None => format!("{member} left (its entry is removed)"),
             }
         }
         Cause::ClusterRenamed { from, to } => format!("{} is now called {to}", member(from)),

@@ -17,6 +17,7 @@ mod kept;
 mod left;
 mod new_paths;
 mod outputs;
+mod ports;
 mod ranges;
 mod revisions;
 mod states;

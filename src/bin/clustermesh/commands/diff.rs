@@ -10,9 +10,10 @@ use clustermesh::controls::JudgedChange;
 use clustermesh::engine::{Engine, Engines};
 use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
+use clustermesh::plan::Plan;
 use clustermesh::results::diff::Compared;
 use clustermesh::results::source_texts::SourceTexts;
-use clustermesh::rules::{self, LevelledFindings};
+use clustermesh::rules::{self, LevelledFindings, gitops};
 
 use crate::checked_plan::RenderPlan;
 use crate::choice::choice;
@@ -21,7 +22,9 @@ use crate::failure::{CommandFailure, CommandResult, FileMistakes};
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::output::{DiffFormat, Printer, TableFormat, terminal};
 use crate::settings::FileOptions;
-use crate::{Outcome, applications, checked_plan, cluster_peers, inputs, tree_comparison};
+use crate::{
+    Outcome, applications, checked_plan, cluster_peers, guard_files, inputs, tree_comparison,
+};
 
 mod before;
 mod controls;
@@ -222,6 +225,7 @@ impl VersionComparison {
         let changes = changes(&mut asked, &inputs, &planned, &mut before)?;
         let (mut changes, judged) = (ManuallyDrop::new(changes), asked.judged);
         changes.services = services(&mut before, &inputs, &planned)?;
+        before.notes.extend(refused_by_guards(&inputs, &planned.plan)?);
         let check = || losses::check(&before, &inputs, &name, files);
         let losses = args.check_losses.then(check).transpose()?;
         let opened = rules::rendered::opened(&changes, &watched, &inputs.meshes);
@@ -308,10 +312,14 @@ fn changes(
     let has_tree =
         before::is_there(inputs)? || old.map(before::is_there).transpose()? == Some(true);
     if has_tree && !tree_comparison::is_current(plan, texts, &inputs.settings)? {
-        before.notes.push(tree_comparison::OUTDATED.to_owned());
+        before.notes.push(NOT_RENDERED.to_owned());
     }
     Ok(changes)
 }
+
+/// The note if the rendered tree is not yet that of the meshes and snapshots.
+const NOT_RENDERED: &str =
+    "the rendered tree is not up to date, so this is about what `clustermesh render` would write";
 
 /// The note if only the new version is known.
 const UNCOMPARED: &str = "the old version has no usable mesh and snapshots, so Services of other clusters are not compared";
@@ -336,6 +344,20 @@ fn services(
     }
     before.notes.push(UNCOMPARED.to_owned());
     Ok(Vec::new())
+}
+
+/// Returns a note for each guard in the repository that refuses Peers of the new version: its cluster keeps the old ones.
+fn refused_by_guards(inputs: &Inputs, plan: &Plan) -> anyhow::Result<Vec<String>> {
+    let files = guard_files::read(inputs)?;
+    let guards = files.iter().filter_map(|it| Some(&it.guard()?.guard));
+    let notes = guards.filter_map(|guard| {
+        let refused = gitops::refused_peers(guard, plan)?;
+        Some(format!(
+            "the guard of {} refuses {refused}: run `clustermesh guard --update`, and apply it before the merge",
+            guard.cluster
+        ))
+    });
+    Ok(notes.collect())
 }
 
 /// Returns whether a flag makes differences a failure.

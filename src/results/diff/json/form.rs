@@ -35,6 +35,10 @@ pub struct WrittenDiff<'a> {
     pub new_paths: Vec<WrittenNewPaths<'a>>,
     /// The changed Services that clusters get of others.
     pub services: Vec<WrittenServiceChange<'a>>,
+    /// The endpoints that clusters dial with the new Peers only: their ports must be open before the change is applied.
+    pub opened_ports: Vec<WrittenPort>,
+    /// The endpoints that clusters dial with the old Peers only.
+    pub closed_ports: Vec<WrittenPort>,
     /// The judgement of the controls of the old version about the change, if it has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controls: Option<WrittenControls<'a>>,
@@ -90,6 +94,20 @@ pub struct WrittenServiceChange<'a> {
     /// The cluster that has it.
     #[schemars(example = &"west")]
     pub source: &'a str,
+}
+
+/// A UDP endpoint that other clusters dial.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Port")]
+#[serde(rename_all = "camelCase")]
+pub struct WrittenPort {
+    /// The address or DNS name, and the port.
+    #[schemars(example = &"198.18.0.1:51820")]
+    pub endpoint: String,
+    /// Its node, or the external peer; missing if no node has the key of the Peer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"east/n1")]
+    pub owner: Option<String>,
 }
 
 /// A path: its ends, each as a cluster and a node or range.

@@ -158,5 +158,5 @@ fn ended(EndedPaths { paths, left, moved }: &EndedPaths) -> String {
         _ => "the old addresses",
     };
     let nodes: Vec<String> = departures.into_iter().chain(moves).collect();
-    format!("{}; {} to {goal} {end}", nodes.join(" and "), self::paths(*paths))
+    format!("{}; {} to and from {goal} {end}", nodes.join(" and "), self::paths(*paths))
 }
