@@ -3,8 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The largest number of rows, and of arrows, that stay apart.
+/// The largest number of rows of a table, and of arrows of a picture, that stay apart.
 const FEW: usize = 24;
+
+/// The largest number of arrows that stay apart as sentences.
+const FEW_SENTENCES: usize = 4;
 
 /// A change from a cluster to another one, such as that of its paths.
 pub struct Arrow<'a, L> {
@@ -56,6 +59,11 @@ type ArrowEnds<'l, 'a, L> = BTreeMap<&'a str, BTreeSet<ArrowEnd<'l, 'a, L>>>;
 /// Returns arrows in their order, those of alike clusters as one unless there are few.
 pub fn folded<'l, 'a, L: Ord>(arrows: &'l [Arrow<'a, L>]) -> Vec<AlikeArrows<'l, 'a, L>> {
     folded_above(arrows, FEW)
+}
+
+/// Returns arrows as [`folded`] does, for a list of sentences.
+pub fn sentences<'l, 'a, L: Ord>(arrows: &'l [Arrow<'a, L>]) -> Vec<AlikeArrows<'l, 'a, L>> {
+    folded_above(arrows, FEW_SENTENCES)
 }
 
 fn folded_above<'l, 'a, L: Ord>(

@@ -33,7 +33,7 @@ fn a_page_has_the_changed_links_and_alike_targets_as_one() {
 
     | target | grade | Peers | why |
     | --- | --- | --- | --- |
-    | 2 targets: `east`, `north` | cleanup | 4 → 3 (+0 ~0 -1) | 1 node removed; 4 declared paths to it end |
+    | 2 targets: `east`, `north` | cleanup | 4 → 3 (+0 ~0 -1) | 1 node removed; 4 declared paths to and from it end |
 
     | from | to | paths |
     | --- | --- | --- |
@@ -42,11 +42,13 @@ fn a_page_has_the_changed_links_and_alike_targets_as_one() {
     | `west` | `east` | 2 declared paths ended, because a node or an address no longer exists |
     | `west` | `north` | 2 declared paths ended, because a node or an address no longer exists |
 
+    after the merge, other clusters no longer dial: UDP `198.18.113.32:51820` (`west/n2`)
+
     <details>
     <summary>2 targets: cleanup (+0 ~0 -1)</summary>
 
     - `east`, `north`
-    - 1 node removed; 4 declared paths to it end
+    - 1 node removed; 4 declared paths to and from it end
     - 1 Peer removed
     - Kilo needs 2 ms to apply the change
     - `- prod--west--n2 with 10.3.2.0/24, 10.103.0.2/32`
@@ -91,7 +93,7 @@ fn many_alike_targets_are_one_row() {
 
     Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed. 40 of 41 targets changed compared with `HEAD`: +0 ~0 -40 Peers.
 
-    note: the rendered tree is not up to date: run `clustermesh render`
+    note: the rendered tree is not up to date, so this is about what `clustermesh render` would write
 
     | cause | changes of Peers |
     | --- | --- |
@@ -105,12 +107,14 @@ fn many_alike_targets_are_one_row() {
 
     | target | grade | Peers | why |
     | --- | --- | --- | --- |
-    | 40 targets: `spoke-002xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-003xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-004xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` and 37 more | cleanup | 2 → 1 (+0 ~0 -1) | 1 node removed; 2 declared paths to it end |
+    | 40 targets: `spoke-002xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-003xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-004xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` and 37 more | cleanup | 2 → 1 (+0 ~0 -1) | 1 node removed; 2 declared paths to and from it end |
 
     | from | to | paths |
     | --- | --- | --- |
     | `hub` | 40 clusters: `spoke-002xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-003xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-004xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` and 37 more | each 1 declared path ended, because a node or an address no longer exists |
     | 40 clusters: `spoke-002xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-003xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `spoke-004xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` and 37 more | `hub` | each 1 declared path ended, because a node or an address no longer exists |
+
+    after the merge, other clusters no longer dial: UDP `198.18.1.20:51820` (`hub/n2`)
     "#);
     // The names of all are with their Peers, and programs get all of them.
     let page = repository.diff(&["--output", "markdown"]).stdout;

@@ -41,10 +41,7 @@ fn paths_that_an_entry_no_longer_proves_are_disruptive() {
     east    disruptive       3      0        0        0    3
     west    disruptive       3      0        0        0    3
 
-    east: disruptive
-      2 declared paths were proved, and are only assumed to work afterwards; `clustermesh verify` names the assumption
-
-    west: disruptive
+    east, west: disruptive
       2 declared paths were proved, and are only assumed to work afterwards; `clustermesh verify` names the assumption
 
     east → west: 1 declared path no longer proved, only assumed to work, because `underlays` of west changed

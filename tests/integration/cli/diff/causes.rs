@@ -157,10 +157,7 @@ fn a_cluster_in_another_mesh_is_a_cause() {
     folder.write("meshes/prod.yaml", "");
     assert_eq!(
         messages(&repository),
-        [
-            "cluster east leaves (its entry is removed)",
-            "cluster north leaves (its entry is removed)"
-        ]
+        ["cluster east left (its entry is removed)", "cluster north left (its entry is removed)"]
     );
 }
 

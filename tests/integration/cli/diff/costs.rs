@@ -50,8 +50,11 @@ impl Repository {
     /// Returns the lines of a target, up to those of its Peers.
     fn target(&self, cluster: &str) -> String {
         let text = self.diff(&[]).stdout;
-        let head = format!("{cluster}: ");
-        let lines = text.lines().skip_while(|it| !it.starts_with(&head));
+        let is_head = |it: &str| {
+            let names = it.split_once(": ").map(|it| it.0);
+            names.is_some_and(|it| it.split(", ").any(|it| it == cluster))
+        };
+        let lines = text.lines().skip_while(|it| !is_head(it));
         let lines = lines.take_while(|it| !it.is_empty() && !it.starts_with("    "));
         lines.map(|it| format!("{it}\n")).collect::<Vec<_>>().concat()
     }
@@ -62,8 +65,8 @@ fn a_node_that_left_ends_its_paths() {
     let repository = Repository::committed();
     repository.remove_node();
     insta::assert_snapshot!(repository.target("east"), @"
-    east: cleanup
-      1 node removed; 4 declared paths to it end
+    east, north: cleanup
+      1 node removed; 4 declared paths to and from it end
       1 Peer removed
     ");
     let changes = repository.object();
@@ -85,8 +88,8 @@ fn a_pod_cidr_that_moves_ends_its_paths() {
     moved["podCIDRs"] = json!(["10.3.9.0/24"]);
     repository.folder.keep("west", &[node(3, 1), moved]);
     insta::assert_snapshot!(repository.target("east"), @"
-    east: cleanup
-      1 node has other addresses; 4 declared paths to the old ones end
+    east, north: cleanup
+      1 node has other addresses; 4 declared paths to and from the old ones end
       1 Peer that loses ranges
     ");
 }
@@ -141,14 +144,14 @@ fn a_keepalive_alone_pauses_nothing() {
     let with = |seconds: u8| format!("{entry}      persistentKeepalive: {seconds}\n");
     folder.edit("mesh.yaml", entry, &with(25));
     insta::assert_snapshot!(repository.target("east"), @"
-    east: brief
+    east, north: brief
       2 Peers get or lose their keepalive, so Kilo treats learned addresses differently
     ");
     repository.render();
     repository.commit();
     folder.edit("mesh.yaml", &with(25), &with(30));
     insta::assert_snapshot!(repository.target("east"), @"
-    east: additive
+    east, north: additive
       2 Peers with another keepalive, which Kilo does not write into WireGuard
     ");
 }
@@ -206,7 +209,7 @@ fn a_repair_names_what_is_down() {
     renewed["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode([99; 32]));
     repository.folder.keep("west", &[node(3, 1), renewed]);
     insta::assert_snapshot!(repository.target("east"), @"
-    east: brief
+    east, north: brief
       1 Peer with another key
       4 declared paths are down until this is applied
     ");
