@@ -6,7 +6,7 @@ use super::Finding;
 use crate::config::Config;
 use crate::diagnostic::FindingCause;
 use crate::fleet::Fleet;
-use crate::mesh::{Entry, Mesh, State};
+use crate::mesh::{Entry, Mesh, State, leaves};
 use crate::name::{ClusterName, MeshName};
 use crate::plan::{Plan, Target};
 use crate::text::listed;
@@ -52,7 +52,11 @@ fn unchecked(meshes: &[Mesh], fleet: &Fleet) -> Vec<Finding> {
 /// to apply an empty folder delete nothing.
 fn emptied(config: &Config, meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
     let targets = plan.targets.iter();
+    // A linked cluster that gives nothing for another reason has findings of its own.
+    let is_left = |it: &&Target| it.absent.is_empty() && it.without.is_empty();
+    let leaves = |it: &&Target| leaves(meshes, &it.cluster);
     let emptied = targets.filter(|it| it.peer_sets.is_empty() && !it.parted.is_empty());
+    let emptied = emptied.filter(|it| leaves(it) || is_left(it));
     let emptied: Vec<EmptiedTarget> =
         emptied.filter_map(|it| EmptiedTarget::find(config, meshes, it)).collect();
     let findings = emptied.iter().map(|it| {
@@ -79,9 +83,7 @@ fn emptied(config: &Config, meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
         let ended = match leaving[..] {
             [only] if it.is_leaving() => {
                 let name = &only.name;
-                format!(
-                    "; once {name} has no Peers, remove its entry, its snapshot and its guard, and render again"
-                )
+                format!("; `clustermesh render` lists the next steps for {name}")
             }
             _ => String::new(),
         };

@@ -82,3 +82,13 @@ fn target<'a>(plan: &'a Plan, name: &str) -> anyhow::Result<&'a Target> {
         .find(|it| it.cluster.as_str() == name)
         .ok_or_else(|| allowed_losses::unknown_target(name, plan))
 }
+
+/// Returns the paragraphs of a text as numbered steps.
+pub(crate) fn numbered(steps: &str) -> String {
+    let steps = steps
+        .split("\n\n")
+        .map(|step| step.trim_matches('\n').replace('\n', "\n   "))
+        .filter(|step| !step.is_empty());
+    let steps = (1..).zip(steps).map(|(number, step)| format!("{number}. {step}\n"));
+    steps.collect()
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use clustermesh::diagnostic::escaped;
+use clustermesh::mesh::State;
 use clustermesh::text::{self, count};
 
 use super::Dumps;
@@ -23,8 +24,17 @@ pub(crate) fn basis(inputs: &Inputs, dumps: &Dumps) -> String {
         inputs.meshes.iter().flat_map(|it| &it.entries).map(|it| &it.name).collect();
     let noun = if inputs.meshes.len() == 1 { "mesh" } else { "meshes" };
     let folder = input_file::name(&inputs.settings.rendered.value);
+    let entries = inputs.meshes.iter().flat_map(|it| &it.entries);
+    let leaving: BTreeSet<_> =
+        entries.filter(|it| it.state == State::Leaving).map(|it| &it.name).collect();
+    let leave = if leaving.len() == 1 { "leaves" } else { "leave" };
+    let of_leaving = if leaving.is_empty() {
+        String::new()
+    } else {
+        format!(" of which {} {leave}", text::first(LISTED, &leaving))
+    };
     format!(
-        "{noun} {}: {}, {}",
+        "{noun} {}: {}{of_leaving}, {}",
         text::first(LISTED, meshes),
         count(clusters.len(), "cluster"),
         dumps.origin(&escaped(&folder, SHOWN))

@@ -26,6 +26,8 @@ use crate::threshold::{FailOn, Threshold};
 use crate::tree_comparison::{self, TreeComparison};
 use crate::{Outcome, checked_plan, input_file, inputs};
 
+mod leaving;
+
 /// Write the Kilo Peers of each cluster
 ///
 /// Reads the meshes and the snapshots and writes one folder for each cluster, `rendered/TARGET/`, with a
@@ -60,7 +62,7 @@ Examples:
   clustermesh render
   clustermesh render --check                    in CI: are the committed files up to date?
   clustermesh render --target east              print the Peers of east
-  clustermesh render --allow-empty west --allow-empty '*/west'     west leaves the mesh";
+  clustermesh render --allow-empty west --allow-empty '*/west'     remove west immediately";
 
 pub(crate) fn run(args: &RenderArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
     // The process ends with the command, and everything is freed then.
@@ -105,6 +107,9 @@ pub(crate) fn run(args: &RenderArgs, files: &FileOptions, printer: &mut Printer)
         return Ok(inputs.failure());
     };
     write(rendered, plan, fleet, &inputs.settings, printer)?;
+    for steps in leaving::steps(&inputs)? {
+        printer.line(&steps);
+    }
     Ok(Outcome::Clean)
 }
 

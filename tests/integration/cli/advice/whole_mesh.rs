@@ -52,8 +52,8 @@ fn a_cluster_that_loses_all_its_links_loses_them_to_all_clusters_that_leave() {
     let found: Vec<String> = findings(&folder).into_iter().map(|it| it.concat()).collect();
     insta::assert_snapshot!(found.join("\n"), @"
     leaving-clusternoticeunless Flux applies the folder, run `kubectl --context east delete peers -l kilo-clustermesh.io/mesh=prod`is linked only to `north`, `west`, which leave, and gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder `east` and keep the old Peers
-    leaving-clusternoticeunless Flux applies the folder, run `kubectl --context north delete peers -l kilo-clustermesh.io/mesh=prod`; once north has no Peers, remove its entry, its snapshot and its guard, and render againleaves and gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder `north` and keep the old Peers
-    leaving-clusternoticeunless Flux applies the folder, run `kubectl --context west delete peers -l kilo-clustermesh.io/mesh=prod`; once west has no Peers, remove its entry, its snapshot and its guard, and render againleaves and gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder `west` and keep the old Peers
+    leaving-clusternoticeunless Flux applies the folder, run `kubectl --context north delete peers -l kilo-clustermesh.io/mesh=prod`; `clustermesh render` lists the next steps for northleaves and gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder `north` and keep the old Peers
+    leaving-clusternoticeunless Flux applies the folder, run `kubectl --context west delete peers -l kilo-clustermesh.io/mesh=prod`; `clustermesh render` lists the next steps for westleaves and gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder `west` and keep the old Peers
     ");
 }
 

@@ -170,12 +170,21 @@ fn a_cluster_leaves_without_a_flag() {
        |
     11 |       state: Leaving
        |              ^^^^^^^
-    help: unless Flux applies the folder, run `kubectl --context north delete peers -l kilo-clustermesh.io/mesh=prod`; once north has no Peers, remove its entry, its snapshot and its guard, and render again
+    help: unless Flux applies the folder, run `kubectl --context north delete peers -l kilo-clustermesh.io/mesh=prod`; `clustermesh render` lists the next steps for north
 
     east: +0 ~1 -1 files, 2 Peers of 1 cluster (+0 ~0 -2)
     north: +0 ~1 -2 files, 0 Peers of 0 clusters (+0 ~0 -4)
     west: +0 ~1 -1 files, 2 Peers of 1 cluster (+0 ~0 -2)
     4 Peers in 3 targets
+
+    Next steps for north, which leaves:
+    1. Commit all files.
+    2. Wait until north has no Peers: `kubectl --context north get peers -l kilo-clustermesh.io/mesh=prod`.
+       Without Flux, delete them: `kubectl --context north delete peers -l kilo-clustermesh.io/mesh=prod`.
+    3. Delete what delivered the Peers to north and the rights:
+       `clustermesh rbac --delivery | kubectl --context north delete -f -`.
+    4. Remove the entry of north from mesh.yaml, delete snapshots/north.json,
+       run `clustermesh render`, and commit. docs/how-to/clusters.md of clustermesh has more.
     ");
     assert_eq!(folder.tree(), WITHOUT_NORTH);
     for arguments in [
