@@ -67,6 +67,14 @@ impl Account {
     }
 }
 
+impl Account {
+    /// Returns its name if it is a user who is not part of Kubernetes, and not called like an email address.
+    pub fn person(&self) -> Option<&str> {
+        let Self::User(name) = self else { return None };
+        (!name.starts_with("system:") && !name.contains('@')).then_some(name)
+    }
+}
+
 /// Returns whether a name of a user is not that of a group or of half a service account.
 fn is_user(name: &str) -> bool {
     let is_account =

@@ -68,22 +68,32 @@ impl GuardAccess {
 
     /// Returns the options that print a guard with these decisions, each with a space before it.
     pub(super) fn options(&self) -> String {
-        let option = |name: &str, value: &str| format!(" --{name} {}", shell_word(value));
-        let accounts = |name: &str, accounts: &Accounts| -> String {
-            accounts.texts().map(|it| option(name, &it)).collect()
-        };
         let mut options = String::new();
         if self.enforcement == Enforcement::Warn {
             options += " --warn";
         }
-        let writers = self.writers.iter();
-        options.extend(writers.map(|it| accounts("writers", it)));
+        options += &self.writer_options();
         options.extend(self.peers.iter().map(|(name, ranges)| {
             let ranges = list(ranges.iter().map(Cidr::to_string)).replace(", ", ",");
             option("allow-peer", &format!("{name}={ranges}"))
         }));
         options + &accounts("allow-peer-writers", &self.peer_writers)
     }
+
+    /// Returns the options for its writers, each with a space before it.
+    pub fn writer_options(&self) -> String {
+        self.writers.iter().map(|it| accounts("writers", it)).collect()
+    }
+}
+
+/// Returns an option with a value.
+fn option(name: &str, value: &str) -> String {
+    format!(" --{name} {}", shell_word(value))
+}
+
+/// Returns an option for each account.
+fn accounts(name: &str, accounts: &Accounts) -> String {
+    accounts.texts().map(|it| option(name, &it)).collect()
 }
 
 /// The reason why a Peer cannot be allowed.

@@ -18,6 +18,7 @@ use self::addition::{Proposed, print_plan};
 use self::clusters::{ClusterOptions, ProposedMesh};
 use self::home::Home;
 use self::mesh_addition::MeshAddition;
+use self::new_guard::NewGuard;
 use self::next_steps::next;
 use self::program_source::ProgramSource;
 use self::starter_files::{MESH, StarterFile};
@@ -37,6 +38,7 @@ mod code_owners;
 mod home;
 mod kilo_kustomization;
 mod mesh_addition;
+mod new_guard;
 mod next_steps;
 mod program_source;
 mod starter_files;
@@ -180,7 +182,8 @@ pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -
         None => KeptNodes::default(),
     };
     let owned = code_owners::patterns(&settings);
-    printer.result(&next(args, &home, (&kept, &owned), proposed.as_ref(), &written.first)?)?;
+    let config = &settings.config.content;
+    printer.result(&next(args, &home, (&kept, &owned), proposed.as_ref(), &written, config)?)?;
     Ok(written.outcome)
 }
 
@@ -254,6 +257,8 @@ struct KeptNodes {
     outcome: Outcome,
     /// The steps before any Peer is applied.
     first: Vec<String>,
+    /// The commands that give new clusters guards.
+    guards: Vec<NewGuard>,
 }
 
 /// Saves the nodes of the proposed mesh, which is not written yet.
@@ -307,5 +312,7 @@ fn check_saved(
         }
         _ => helps,
     };
-    Ok(KeptNodes { outcome, first })
+    let addition = proposed.and_then(|it| it.addition.as_ref());
+    let guards = addition.map(|it| NewGuard::of_added(&inputs, it)).transpose()?;
+    Ok(KeptNodes { outcome, first, guards: guards.unwrap_or_default() })
 }

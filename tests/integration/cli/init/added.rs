@@ -59,12 +59,15 @@ fn a_fourth_cluster_is_added() {
     ");
     insta::assert_snapshot!(run.stdout, @"
     Next steps:
-    1. Check every line of south in mesh.yaml, and add the Service range if other clusters should
-       reach the Services.
+    1. Check every line of south in mesh.yaml, and add `serviceCIDR` if other clusters
+       should reach the Services.
     2. Render and check: `clustermesh render`, `clustermesh verify`. Commit everything except dumps of
        nodes, and push. No cluster gets Peers of south yet.
-    3. Open the ports that `clustermesh firewall` lists. Remove `state: Joining` of south in mesh.yaml,
-       and run `clustermesh render` and `clustermesh verify` again. With this commit, all clusters get the Peers.
+    3. Open the ports in the first table of `clustermesh firewall south`. If other clusters
+       limit the sources or destinations of UDP, `clustermesh firewall` lists what they need.
+    4. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render` and
+       `clustermesh verify` again. Commit all files, the new ones too (`git add -A`). With this commit, all
+       clusters get the Peers.
     ");
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(added(&before, &folder.read("mesh.yaml")), @"
@@ -302,7 +305,7 @@ fn tools_deliver_the_new_cluster_too() {
         let run = folder.run(&SOUTH);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_contains(&run.stdout, file);
-        assert_contains(&run.stdout, "Add the contexts of south to the kubeconfig of the CI jobs.");
+        assert_contains(&run.stdout, "Add south to the kubeconfig of the CI jobs.");
         let render = folder.run(&["render"]);
         assert_eq!(render.code, 0, "{}", render.stderr);
         assert!(folder.path(file).exists());
@@ -392,8 +395,8 @@ fn the_steps_of_all_flags_are_printed() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stdout, @"
     Next steps:
-    1. Check every line of south in mesh.yaml, and add the Service range if other clusters should
-       reach the Services.
+    1. Check every line of south in mesh.yaml, and add `serviceCIDR` if other clusters
+       should reach the Services.
     2. Set the repository in flux/gitrepository.yaml. If Flux installs Kilo, write `dependsOn` with
        the name of its Kustomization into templates/flux-kustomization.yaml.j2.
     3. Write the repository and a commit of clustermesh at the top of the CI jobs, which build it; or
@@ -416,8 +419,11 @@ fn the_steps_of_all_flags_are_printed() {
        nodes, and push. No cluster gets Peers of south yet.
     8. In each cluster, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
        and apply flux/gitrepository.yaml and flux/CLUSTER.yaml.
-    9. Open the ports that `clustermesh firewall` lists. Remove `state: Joining` of south in mesh.yaml,
-       and run `clustermesh render` and `clustermesh verify` again. With this commit, all clusters get the Peers.
+    9. Open the ports in the first table of `clustermesh firewall south`. If other clusters
+       limit the sources or destinations of UDP, `clustermesh firewall` lists what they need.
+    10. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render` and
+       `clustermesh verify` again. Commit all files, the new ones too (`git add -A`). With this commit, all
+       clusters get the Peers.
     ");
     let mut idle = dump(4);
     for node in idle["items"].as_array_mut().unwrap() {
@@ -444,18 +450,24 @@ fn steps_that_were_taken_are_not_repeated() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stdout, @"
     Next steps:
-    1. Check every line of south in mesh.yaml, and add the Service range if other clusters should
-       reach the Services.
-    2. Add the contexts of south to the kubeconfig of the CI jobs.
-    3. Update the guards: `clustermesh guard --update`, and the commands that it prints. If south should
-       have a guard too, `clustermesh guard --help` has an example.
+    1. Check every line of south in mesh.yaml, and add `serviceCIDR` if other clusters
+       should reach the Services.
+    2. Add south to the kubeconfig of the CI jobs.
+    3. Update the guards: `clustermesh guard --update`, and the commands that it prints. Print one for the
+       new cluster, `clustermesh guard south --writers ada > guards/south.yaml`,
+       and let its owner apply it, `kubectl --context south apply --server-side -f guards/south.yaml`.
     4. Render and check: `clustermesh render`, `clustermesh verify`. Commit everything except dumps of
        nodes, and push. No cluster gets Peers of south yet. The CI job that compares controls
-       fails, because the guards accept more: their owners approve that.
-    5. In south, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
-       and apply flux/gitrepository.yaml and flux/south.yaml.
-    6. Open the ports that `clustermesh firewall` lists. Remove `state: Joining` of south in mesh.yaml,
-       and run `clustermesh render` and `clustermesh verify` again. With this commit, all clusters get the Peers.
+       fails in this change, because guards accept more: merge it nevertheless when their owners have
+       approved.
+    5. Create the service account of Flux and what it applies:
+       `clustermesh rbac --delivery | kubectl --context south apply -f -`,
+       `kubectl --context south apply -f flux/gitrepository.yaml -f flux/south.yaml`.
+    6. Open the ports in the first table of `clustermesh firewall south`. If other clusters
+       limit the sources or destinations of UDP, `clustermesh firewall` lists what they need.
+    7. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render` and
+       `clustermesh verify` again. Commit all files, the new ones too (`git add -A`). With this commit, all
+       clusters get the Peers.
     ");
 }
 
@@ -468,12 +480,16 @@ fn the_steps_name_guards_if_there_are_some() {
     let run = folder.run(&SOUTH);
     let (_, steps) = run.stdout.split_once("\n2. ").unwrap();
     insta::assert_snapshot!(steps, @"
-    Update the guards: `clustermesh guard --update`, and the commands that it prints. If south should
-       have a guard too, `clustermesh guard --help` has an example.
+    Update the guards: `clustermesh guard --update`, and the commands that it prints. Print one for the
+       new cluster, `clustermesh guard south --writers ada > guards/south.yaml`,
+       and let its owner apply it, `kubectl --context south apply --server-side -f guards/south.yaml`.
     3. Render and check: `clustermesh render`, `clustermesh verify`. Commit everything except dumps of
        nodes, and push. No cluster gets Peers of south yet.
-    4. Open the ports that `clustermesh firewall` lists. Remove `state: Joining` of south in mesh.yaml,
-       and run `clustermesh render` and `clustermesh verify` again. With this commit, all clusters get the Peers.
+    4. Open the ports in the first table of `clustermesh firewall south`. If other clusters
+       limit the sources or destinations of UDP, `clustermesh firewall` lists what they need.
+    5. Remove `state: Joining` of south in mesh.yaml, and run `clustermesh render` and
+       `clustermesh verify` again. Commit all files, the new ones too (`git add -A`). With this commit, all
+       clusters get the Peers.
     ");
 }
 

@@ -157,7 +157,10 @@ impl ClusterOptions {
         let all = self.different_names()?;
         if all.len() < 2 {
             let problem = "a mesh has at least two clusters; add another --context or --from";
-            return Err(anyhow!(problem).into());
+            let above = settings.mesh_above().map(|it| {
+                format!("; to add the cluster to the mesh of `{0}`, use -C {0}", it.display())
+            });
+            return Err(anyhow!("{problem}{}", above.unwrap_or_default()).into());
         }
         let read = self.read(settings)?;
         let name = self.name.clone().or_else(|| home.mesh_name());

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clustermesh::config::Config;
 use clustermesh::diagnostic::escaped;
 use clustermesh::template::{self, Format};
 use clustermesh::text;
@@ -12,8 +13,9 @@ use super::clusters::ProposedMesh;
 use super::home::Home;
 use super::mesh_addition::MeshAddition;
 use super::starter_files::{CONFIG, JOBS, MESH, contexts, has_outputs, outputs};
-use super::{Ci, Gitops, InitArgs};
+use super::{Ci, Gitops, InitArgs, KeptNodes};
 use crate::disk::{self, Roots};
+use crate::printing::numbered;
 
 /// The steps, each a paragraph.
 const STEPS: &str = include_str!("../../../../../templates/init/next-steps.md");
@@ -24,7 +26,8 @@ pub(super) fn next(
     home: &Home,
     (kept, owned): (&[&str], &[String]),
     proposed: Option<&ProposedMesh>,
-    first: &[String],
+    KeptNodes { first, guards, .. }: &KeptNodes,
+    config: &Config,
 ) -> anyhow::Result<String> {
     let has_config = kept.contains(&CONFIG);
     let has_outputs = args.gitops == Gitops::None || has_outputs(args.gitops);
@@ -50,20 +53,24 @@ pub(super) fn next(
         ci => Value::from(Serde(ci)),
         owned => owned.to_vec(),
         pre_commit => args.pre_commit,
-        ..of_addition(addition)
+        guards => Value::from(Serde(guards)),
+        ..of_addition(addition, config)
     };
     let steps = template::filled("next-steps", STEPS, Format::Text, values)?;
-    Ok(numbered(&steps))
+    Ok(format!("\nNext steps:\n{}", numbered(&steps)))
 }
 
 /// Returns the values for clusters that were added to a mesh.
-fn of_addition(addition: Option<&MeshAddition>) -> Value {
+fn of_addition(addition: Option<&MeshAddition>, config: &Config) -> Value {
     let clusters = addition.map_or(&[][..], |it| &it.clusters);
     let mut tools = [Gitops::Argocd, Gitops::Flux].into_iter();
     let known = tools.find(|it| has_outputs(*it)).unwrap_or(Gitops::None);
     context! {
         added => text::listed(clusters),
-        clusters => clusters.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        clusters => clusters.iter().map(|it| context! {
+            name => it.as_str(),
+            kubectl => config.kubectl(it),
+        }).collect::<Vec<_>>(),
         file => addition.map(MeshAddition::name),
         has_guards => is_there("guards"),
         has_jobs => JOBS.iter().any(|it| is_there(it)),
@@ -95,14 +102,4 @@ fn subnets(proposed: Option<&ProposedMesh>) -> Vec<Value> {
         subnets.collect()
     };
     proposed.map_or_else(Vec::new, of_mesh)
-}
-
-/// Returns the paragraphs as numbered steps.
-fn numbered(steps: &str) -> String {
-    let steps = steps
-        .split("\n\n")
-        .map(|step| step.trim_matches('\n').replace('\n', "\n   "))
-        .filter(|step| !step.is_empty());
-    let steps = (1..).zip(steps).map(|(number, step)| format!("{number}. {step}\n"));
-    format!("\nNext steps:\n{}", steps.collect::<String>())
 }
