@@ -84,10 +84,8 @@ fn ports_are_those_that_rendered_peers_dial() {
 fn a_table_has_what_kilo_needs_inside_of_clusters_too() {
     insta::assert_snapshot!(printed("multi-cloud-location", &[]), @"
     CLUSTER  OPEN                     ON                                                                                     FROM
-    aws      UDP 198.18.113.64:51820  ip-10-30-4-23.eu-west-1.compute.internal                                               gcp (198.18.2.122), onprem
-    aws      UDP 198.18.100.90:51820  forward UDP 51820 to 10.31.21.5 (ip-10-31-21-5.ec2.internal)                           gcp (198.18.2.122), onprem
-    aws      UDP 198.18.113.64:51820  ip-10-30-4-23.eu-west-1.compute.internal                                               nodes of aws
-    aws      UDP 198.18.100.90:51820  ip-10-31-21-5.ec2.internal                                                             nodes of aws
+    aws      UDP 198.18.113.64:51820  ip-10-30-4-23.eu-west-1.compute.internal                                               gcp (198.18.2.122), onprem, nodes of aws
+    aws      UDP 198.18.100.90:51820  forward UDP 51820 to 10.31.21.5 (ip-10-31-21-5.ec2.internal)                           gcp (198.18.2.122), onprem, nodes of aws
     aws      IPIP (protocol 4)        ip-10-30-4-23.eu-west-1.compute.internal, ip-10-30-9-140.eu-west-1.compute.internal    each other
     aws      IPIP (protocol 4)        ip-10-31-16-31.ec2.internal, ip-10-31-21-5.ec2.internal, ip-10-31-30-112.ec2.internal  each other
     gcp      UDP 198.18.2.122:51820   pool-1-m9wt                                                                            aws (198.18.100.90, 198.18.113.64), onprem
@@ -216,4 +214,16 @@ fn nodes_with_cilium_need_vxlan() {
     let run = folder.run(&["firewall", "gcp"]);
     assert_contains(&run.stdout, "VXLAN (UDP 8472)");
     assert!(!run.stdout.contains("IPIP"), "{}", run.stdout);
+}
+
+/// Until its Peers are gone, the other clusters dial it.
+#[test]
+fn a_cluster_that_leaves_keeps_its_ports() {
+    let folder = Folder::empty();
+    copy(&project().join("examples/quickstart"), folder.0.path());
+    let before = folder.run(&["firewall", "west"]).stdout;
+    folder.edit("mesh.yaml", "- name: west", "- state: Leaving\n      name: west");
+    let run = folder.run(&["firewall", "west"]);
+    assert_eq!(run.stdout, before);
+    insta::assert_snapshot!(run.stderr, @"note: these are the ports before west left: close those for other clusters when its Peers are gone");
 }

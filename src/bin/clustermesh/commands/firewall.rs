@@ -1,14 +1,17 @@
 //! `clustermesh firewall`
 
+use std::collections::BTreeSet;
+
 use clap::ValueEnum;
 use clustermesh::diagnostic::{bare, escaped};
-use clustermesh::firewall::{Firewall, SendingCluster};
+use clustermesh::firewall::{Firewall, InsidePort, SendingCluster};
 use clustermesh::joining::{self, Joining};
+use clustermesh::mesh::State;
 use clustermesh::name::ClusterName;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::report::table::TextTable;
 use clustermesh::report::width::Width;
-use clustermesh::text::listed;
+use clustermesh::text::{first, listed};
 
 use crate::failure::CommandResult;
 use crate::output::{Printer, terminal};
@@ -23,7 +26,7 @@ use crate::{Outcome, checked_plan, cluster_peers, inputs};
 /// allowed unless you know better.
 ///
 /// The second table lists the endpoints of other clusters to which the nodes of a cluster send. Clusters with
-/// `state: Joining` count as joined. Writes nothing.
+/// `state: Joining` or `state: Leaving` count as joined. Writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct FirewallArgs {
@@ -60,6 +63,14 @@ pub(crate) fn run(
     let joining = Joining { meshes: &inputs.meshes, snapshots: &inputs.snapshots };
     let joiners = joining.ready();
     inputs.meshes = joining.joined(&joiners);
+    // Their ports are needed until all Peers of them are gone.
+    let mut leaving: BTreeSet<ClusterName> = BTreeSet::new();
+    for entry in inputs.meshes.iter_mut().flat_map(|it| &mut it.entries) {
+        if entry.state == State::Leaving && inputs.snapshots.contains_key(&entry.name) {
+            entry.state = State::Joined;
+            leaving.insert(entry.name.clone());
+        }
+    }
     let mut clusters = cluster_peers::clusters(&inputs);
     let externals = inputs.meshes.iter().flat_map(|it| &it.externals);
     clusters.extend(externals.map(|it| it.entry.name.clone()));
@@ -77,12 +88,21 @@ pub(crate) fn run(
             "these are the ports with {names} joined: open them before you remove `state: Joining`"
         ));
     }
+    if !leaving.is_empty() {
+        let names = listed(&leaving);
+        printer.note(&format!(
+            "these are the ports before {names} left: close those for other clusters when its Peers are gone"
+        ));
+    }
     match args.output {
         FirewallFormat::Table => printer.result(&table(&firewall, terminal::stdout()))?,
         FirewallFormat::Json => printer.print(&JsonDocument::of(firewall).text()?)?,
     }
     Ok(Outcome::Clean)
 }
+
+/// The largest number of nodes or endpoints in a cell.
+const LISTED: usize = 12;
 
 /// The longest name of a node that is shown, in characters.
 const NAME_LIMIT: usize = 80;
@@ -103,16 +123,28 @@ fn table(firewall: &Firewall, width: Width) -> String {
                 },
                 None => "the host".to_owned(),
             };
-            row(format!("UDP {}", open.endpoint), on, listed(open.senders.iter().map(sender)));
+            let is_same = |inside: &&InsidePort| {
+                inside.endpoint.endpoint == open.endpoint
+                    && Some(&inside.node) == open.node.as_ref()
+            };
+            let own = it.inside.iter().find(is_same).map(|_| nodes_of(&it.cluster));
+            let from = open.senders.iter().map(sender).chain(own);
+            row(format!("UDP {}", open.endpoint), on, first(LISTED, from));
         }
         // Their names are claims, and not checked as those of nodes that others dial.
         let name = |it: &str| escaped(it, NAME_LIMIT);
-        for inside in &it.inside {
-            let from = format!("nodes of {}", it.cluster);
-            row(format!("UDP {}", inside.endpoint.endpoint), name(&inside.node), from);
+        let is_listed = |inside: &InsidePort| {
+            let mut open = it.endpoints.iter();
+            open.any(|it| {
+                it.endpoint == inside.endpoint.endpoint && it.node.as_ref() == Some(&inside.node)
+            })
+        };
+        for inside in it.inside.iter().filter(|it| !is_listed(it)) {
+            let to = format!("UDP {}", inside.endpoint.endpoint);
+            row(to, name(&inside.node), nodes_of(&it.cluster));
         }
         for nodes in &it.encapsulated {
-            let on = listed(nodes.iter().map(|it| name(&it.node)));
+            let on = first(LISTED, nodes.iter().map(|it| name(&it.node)));
             row(it.encapsulation.to_string(), on, "each other".to_owned());
         }
     }
@@ -120,12 +152,16 @@ fn table(firewall: &Firewall, width: Width) -> String {
     format!("{}\n{sent}", table.text("", width))
 }
 
+fn nodes_of(cluster: &str) -> String {
+    format!("nodes of {cluster}")
+}
+
 /// Names a cluster that sends, with the known addresses of its nodes.
 fn sender(sender: &SendingCluster) -> String {
     let unknown = (0 < sender.unknown && !sender.addresses.is_empty())
         .then(|| format!("{} unknown", sender.unknown));
     let addresses = sender.addresses.iter().map(ToString::to_string).chain(unknown);
-    match listed(addresses) {
+    match first(LISTED, addresses) {
         none if none.is_empty() => sender.cluster.clone(),
         addresses => format!("{} ({addresses})", sender.cluster),
     }
@@ -142,9 +178,9 @@ fn sent(firewall: &Firewall) -> TextTable {
                 None => node,
             }
         });
-        let from = listed(nodes);
+        let from = first(LISTED, nodes);
         for sent in &it.sends {
-            let endpoints = listed(sent.endpoints.iter().map(|it| &it.endpoint));
+            let endpoints = first(LISTED, sent.endpoints.iter().map(|it| &it.endpoint));
             let to = format!("UDP {endpoints}");
             table.add(vec![it.cluster.clone(), to, sent.cluster.clone(), from.clone()]);
         }
