@@ -6,6 +6,7 @@ use crate::fleet::Fleet;
 mod declared;
 mod flat;
 mod narrow;
+pub(super) mod outside;
 mod reported;
 mod selector;
 mod services;
@@ -45,6 +46,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
             let mut findings = declared::findings(member.entry);
             findings.extend(flat::findings(member));
             findings.extend(narrow::findings(member));
+            findings.extend(outside::findings(member));
             findings.extend(source::finding(member));
             findings.extend(reported::findings(fleet, member));
             findings
