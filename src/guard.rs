@@ -67,6 +67,8 @@ pub struct Shrinkage {
     pub before: usize,
     /// Those whose object is gone from the API.
     pub gone: Vec<String>,
+    /// Those of them in whose place there is an unusable node of the same name, with the reason.
+    pub replaced: Vec<(String, Option<ExcludedReason>)>,
     /// Those that are there but no longer usable, with the reason.
     pub unusable: Vec<(String, Option<ExcludedReason>)>,
     /// The limit that it exceeds, if it is not all of them.
@@ -163,6 +165,7 @@ fn shrinkage(
         mesh: mesh.cloned(),
         before: before.usable.len(),
         gone: Vec::new(),
+        replaced: Vec::new(),
         unusable: Vec::new(),
         limit: None,
     };
@@ -176,6 +179,8 @@ fn shrinkage(
             loss.unusable.push((name.clone(), reason));
         } else {
             loss.gone.push(name.clone());
+            let replaced = both.map(|_| (name.clone(), now.reasons.get(name).cloned()));
+            loss.replaced.extend(replaced);
         }
     }
     loss

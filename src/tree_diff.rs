@@ -89,6 +89,8 @@ pub enum Loss {
         place: Place,
         /// The new name of the cluster, if its keys show that it has one.
         heir: Option<String>,
+        /// The cluster without a folder that would get exactly these Peers: its folder has another name.
+        owner: Option<ClusterName>,
     },
     /// A source would give the target nothing any more.
     Source {
@@ -120,11 +122,11 @@ impl ChangedFile {
     }
 
     /// Returns the target, and the name of the file.
-    fn parts(&self) -> (&str, &str) {
+    pub(crate) fn parts(&self) -> (&str, &str) {
         self.path.split_once('/').unwrap_or(("", &self.path))
     }
 
-    fn peers(&self) -> &[OldPeer] {
+    pub(crate) fn peers(&self) -> &[OldPeer] {
         match &self.content {
             ChangedContent::Peers(reading) => &reading.peers,
             ChangedContent::Kustomization(_) | ChangedContent::Unread(_) => &[],
@@ -200,7 +202,11 @@ pub fn changes(
     let losses = found.losses.into_iter().map(|it| match it {
         Loss::Target { target, peers, place, .. } => {
             let heir = names.get(&target).cloned();
-            Loss::Target { target, peers, place, heir }
+            let owner = match heir {
+                Some(_) => None,
+                None => owner(plan, &target, files, same).cloned(),
+            };
+            Loss::Target { target, peers, place, heir, owner }
         }
         loss => loss,
     });
@@ -212,6 +218,29 @@ pub fn changes(
         rekeyed: cases(found.rekeyed),
         moved: cases(found.moved),
     }
+}
+
+/// Returns the cluster without a folder that would get exactly the Peers in a folder that is of no cluster.
+fn owner<'p>(
+    plan: &'p Plan,
+    folder: &str,
+    files: &[ChangedFile],
+    same: &BTreeSet<String>,
+) -> Option<&'p ClusterName> {
+    let of_folder = files.iter().filter(|it| it.parts().0 == folder);
+    let mut peers = BTreeSet::new();
+    for peer in of_folder.flat_map(ChangedFile::peers) {
+        peers.insert((peer.name.as_str(), peer.key.as_ref()?));
+    }
+    let paths = files.iter().map(|it| &it.path).chain(same);
+    let present: BTreeSet<&str> = paths.filter_map(|it| it.split('/').next()).collect();
+    let mut absent = plan.targets.iter().filter(|it| !present.contains(it.cluster.as_str()));
+    let owner = absent.find(|it| {
+        let planned = plan.sets_of(it).flat_map(|it| &it.peers);
+        let planned = planned.map(|it| (it.name.as_str(), it.key.as_bytes()));
+        !peers.is_empty() && planned.collect::<BTreeSet<_>>() == peers
+    });
+    owner.map(|it| &it.cluster)
 }
 
 /// Returns whether the tree has anything of a cluster: its folder, or Peers that lead to it.

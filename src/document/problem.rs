@@ -104,6 +104,13 @@ pub(super) fn unmapped(fields: &[&str], node: &TreeNode, place: &Place) -> Findi
     }
 }
 
+/// Returns what is wrong with a value that should be a list of mappings.
+pub(super) fn unlisted_mappings(node: &TreeNode, place: &Place) -> Finding {
+    wrong_type("a list", node, place).help(
+        "write each item below it after a dash and a space, as in `- name: NAME`, and its fields below that",
+    )
+}
+
 /// Returns what is wrong with a value that should be a list.
 pub(super) fn unlisted(is_of_texts: bool, fewest: u64, node: &TreeNode, place: &Place) -> Finding {
     let finding = wrong_type("a list", node, place);

@@ -93,8 +93,12 @@ impl<'a> Walk<'a> {
     fn list(&mut self, list: &ListShape<'a>, node: &TreeNode, place: &Place) -> Option<Json> {
         let TreeValue::Sequence(nodes) = &node.value else {
             let items = Shape::from_schema(list.items, self.root);
-            let is_of_texts = matches!(items, Shape::Choice(_) | Shape::Text(_));
-            self.problems.push(problem::unlisted(is_of_texts, list.fewest, node, place));
+            self.problems.push(if matches!(items, Shape::Mapping(_)) {
+                problem::unlisted_mappings(node, place)
+            } else {
+                let is_of_texts = matches!(items, Shape::Choice(_) | Shape::Text(_));
+                problem::unlisted(is_of_texts, list.fewest, node, place)
+            });
             return None;
         };
         let length = nodes.len() as u64;

@@ -12,6 +12,8 @@ pub struct Kustomization {
     pub resources: Vec<(String, Range<usize>)>,
     /// Whether it is byte for byte what we write to name these.
     pub is_ours: bool,
+    /// Whether it would be that with other line ends.
+    pub has_returns: bool,
 }
 
 impl Kustomization {
@@ -33,7 +35,9 @@ impl Kustomization {
         let resources: Vec<(String, Range<usize>)> = items.iter().filter_map(resource).collect();
         let names: Vec<&str> = resources.iter().map(|(name, _)| name.as_str()).collect();
         let ours = template::kustomization(&names);
-        Ok(Self { is_ours: ours.is_ok_and(|it| it == text), resources })
+        let is = |text: &str| ours.as_ref().is_ok_and(|it| it == text);
+        let has_returns = text.contains('\r') && is(&text.replace("\r\n", "\n"));
+        Ok(Self { is_ours: is(text), has_returns, resources })
     }
 }
 

@@ -101,10 +101,13 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
     let mut refused = ends.into_iter().filter_map(|(taker, address, giver)| {
         let list = refusing_list(meshes, taker.cluster, giver.cluster, address)?;
         let file = Quoted(&list.source);
-        Some(format!(
-            "add a range with {address} to `acceptedNetworks` of `{}` in {file}",
-            taker.cluster
-        ))
+        // A pod CIDR is one range: without all of it, none of it is accepted.
+        let mut pods = giver.reading.nodes.iter().filter_map(|it| it.kilo.pod_cidr);
+        let added = match pods.find(|it| it.holds(address)) {
+            Some(range) => range.to_string(),
+            None => format!("a range with {address}"),
+        };
+        Some(format!("add {added} to `acceptedNetworks` of `{}` in {file}", taker.cluster))
     });
     if let Some(help) = refused.next() {
         return Some(help);

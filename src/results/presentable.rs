@@ -64,15 +64,18 @@ fn withheld_finding(file: &ShownSource, finding: &Finding, label: &Label) -> Fin
     if let Some(span) = file.source().locate(place) {
         shown = shown.bytes(&(span.start..span.start));
     }
+    // A finding that quotes nothing may name the cluster of its cause.
+    let is_harmless = finding.quotes == Quotes::Nothing;
+    let cause = finding.cause.clone().filter(|it| is_harmless && it.node.is_none());
     let finding = Finding {
         labels: vec![Label { place: shown, text: String::new() }],
         replacement: None,
         node: None,
         named: None,
-        cause: None,
+        cause,
         ..finding.clone()
     };
-    if finding.quotes == Quotes::Nothing {
+    if is_harmless {
         return finding;
     }
     let text = &file.source().text;

@@ -233,7 +233,17 @@ impl Verified<'_, '_> {
         sentences.extend(self.pathless());
         if !self.checks.is_empty() {
             let held = self.checks.iter().filter(|it| it.holds()).count();
+            let in_part = self.checks.iter().filter(|it| it.holds() && 0 < it.excused).count();
             sentences.push(match (held, self.checks.len()) {
+                (held, all) if held == all && 0 < in_part => {
+                    let part =
+                        if in_part == 1 { "1 is met" } else { &format!("{in_part} are met") };
+                    let fully = all - in_part;
+                    format!(
+                        "{fully} of {} met, and {part} only in part, because of nodes.",
+                        met(all)
+                    )
+                }
                 (1, 1) => "The expectation is met.".to_owned(),
                 (held, all) if held == all => format!("All {all} expectations are met."),
                 (held, all) => {

@@ -106,7 +106,7 @@ fn facts(inputs: &CheckInputs) -> Vec<Finding> {
     let plan = inputs.planned.map(|it| it.plan);
     // Neither needs the other.
     let (of_clusters, of_files) = rayon::join(|| findings(inputs.fleet, plan), || files(inputs));
-    inputs
+    let mut found: Vec<Finding> = inputs
         .mistakes
         .iter()
         .cloned()
@@ -120,7 +120,11 @@ fn facts(inputs: &CheckInputs) -> Vec<Finding> {
             rule if rule == &DIFFERENT_FAMILIES => it,
             _ => with_access(it, inputs.config),
         })
-        .collect()
+        .collect();
+    if let (Some(plan), Some(tree)) = (plan, inputs.tree) {
+        rendered::raise_lost(&mut found, plan, tree.on_disk);
+    }
+    found
 }
 
 /// Returns what there is to report of the files of a plan, and of those in the tree.

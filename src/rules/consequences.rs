@@ -14,6 +14,8 @@ pub(super) enum Common {
     Run,
     /// The cluster that they are about.
     Cluster,
+    /// The node that they are about.
+    Node,
     /// The file of their first places.
     File,
     /// The first place of the cause, at which the consequence is, too.
@@ -40,6 +42,7 @@ struct PossibleCauses<'f> {
 enum CommonPart {
     Run,
     Cluster(String),
+    Node(String, String),
     File(Arc<str>),
     Place(Place),
     Name(String),
@@ -117,6 +120,7 @@ fn part(consequence: &Finding, common: Common) -> Option<CommonPart> {
     Some(match common {
         Common::Run => CommonPart::Run,
         Common::Cluster => CommonPart::Cluster(consequence.cluster.clone()?),
+        Common::Node => CommonPart::Node(consequence.cluster.clone()?, consequence.node.clone()?),
         Common::File => CommonPart::File(Arc::clone(&consequence.labels.first()?.place.source)),
         Common::Place => CommonPart::Place(consequence.labels.first()?.place.clone()),
         Common::Name => CommonPart::Name(consequence.named.clone()?.into()),
@@ -125,7 +129,8 @@ fn part(consequence: &Finding, common: Common) -> Option<CommonPart> {
 
 /// Returns all parts of a cause. A name may be that of its cluster.
 fn parts(cause: &Finding) -> impl Iterator<Item = CommonPart> {
-    let all = [Common::Run, Common::Cluster, Common::File, Common::Place, Common::Name];
+    let all =
+        [Common::Run, Common::Cluster, Common::Node, Common::File, Common::Place, Common::Name];
     let parts = all.into_iter().filter_map(|it| part(cause, it));
     parts.chain(cause.cluster.clone().map(CommonPart::Name))
 }

@@ -8,14 +8,17 @@ use super::command::command_name;
 use super::consequences::{Common, ConsequenceRow};
 use super::costs::PAUSE_AFTER_CHANGE;
 use super::endpoints::{
-    DISTANT_ANCHOR, FEWER_ANCHORS, LOOPING_ENDPOINT, NO_ANCHOR, PRIVATE_ENDPOINT, ROAMING_NODE,
-    SILENT_ANCHOR, UNDECLARED_PORT,
+    DISTANT_ANCHOR, FEWER_ANCHORS, LOOPING_ENDPOINT, NO_ANCHOR, NO_ENDPOINT, PRIVATE_ENDPOINT,
+    ROAMING_NODE, SILENT_ANCHOR, UNDECLARED_PORT,
 };
-use super::gitops::{EDITED_FILE, REFUSED_PEER, UNREADABLE_MANIFEST};
+use super::gitops::{EDITED_FILE, OUTDATED_GUARD, REFUSED_PEER, UNREADABLE_MANIFEST};
 use super::identity::KEY_OF_TARGET_NODE;
-use super::kilo::MISSING_KEEPALIVE;
+use super::kilo::{ANNOTATION_AS_LABEL, MISSING_KEEPALIVE, NO_WIREGUARD_IP, UNKNOWN_ANNOTATION};
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
-use super::ranges::{OVERLAPPING_SUBNET, UNACCEPTED_RANGE, UNDONE_SELECTOR, UNROUTABLE_RANGE};
+use super::ranges::{
+    OVERLAPPING_SUBNET, PUBLIC_RANGE, UNACCEPTED_RANGE, UNDONE_SELECTOR, UNROUTABLE_RANGE,
+    UNUSED_ADDRESS,
+};
 use super::rendered::MOVED_ANCHOR;
 use super::services::{MISSING_SERVICES, UNCARRIED_SERVICE};
 use super::snapshots::STALE_NODE;
@@ -26,7 +29,7 @@ use crate::diagnostic::mistake::{
 };
 use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
 use crate::place::Place;
-use crate::proof::rule::{EMPTY_EXPECTATION, UNPROVED_CLUSTER, UNPROVED_NODES};
+use crate::proof::rule::{EMPTY_EXPECTATION, UNPROMISED_REACH, UNPROVED_CLUSTER, UNPROVED_NODES};
 use crate::text::{NAMED, count, listed};
 
 /// The number of nodes with the same problem that still have a finding each.
@@ -48,7 +51,7 @@ const AT_PLACES: usize = 8;
 const IN_COMMAND: usize = 20;
 
 /// The causes of findings that are not about changes.
-static CONSEQUENCES: [ConsequenceRow; 32] = [
+static CONSEQUENCES: [ConsequenceRow; 39] = [
     (&REFUSED_PEER, &EDITED_FILE, Common::File),
     (&OVERLAPPING_SUBNET, &CONTRADICTED, Common::Place),
     (&OVERLAPPING_SUBNET, &OVERLAPPING_RANGES, Common::Place),
@@ -65,6 +68,12 @@ static CONSEQUENCES: [ConsequenceRow; 32] = [
     (&PRIVATE_ENDPOINT, &LOOPING_ENDPOINT, Common::Cluster),
     (&UNACCEPTED_RANGE, &UNROUTABLE_RANGE, Common::Cluster),
     (&UNACCEPTED_RANGE, &LOOPING_ENDPOINT, Common::Cluster),
+    (&OUTDATED_GUARD, &UNACCEPTED_RANGE, Common::Name),
+    (&PUBLIC_RANGE, &UNUSED_ADDRESS, Common::Place),
+    (&NO_ENDPOINT, &UNKNOWN_ANNOTATION, Common::Node),
+    (&NO_ENDPOINT, &ANNOTATION_AS_LABEL, Common::Node),
+    (&NO_WIREGUARD_IP, &UNKNOWN_ANNOTATION, Common::Node),
+    (&NO_WIREGUARD_IP, &ANNOTATION_AS_LABEL, Common::Node),
     (&UNUSED_SNAPSHOT, &UNKNOWN_CLUSTER, Common::Name),
     (&DUPLICATE_SNAPSHOT, &MISSING_SNAPSHOT, Common::Name),
     (&MISSING_SERVICES, &DUPLICATE_SNAPSHOT, Common::Name),
@@ -75,6 +84,7 @@ static CONSEQUENCES: [ConsequenceRow; 32] = [
     (&EMPTY_EXPECTATION, &NO_MESH, Common::Run),
     (&UNKNOWN_CLUSTER, &NO_MESH, Common::Run),
     (&UNPROVED_CLUSTER, &UNPROVED_NODES, Common::Cluster),
+    (&UNPROMISED_REACH, &UNKNOWN_CLUSTER, Common::Run),
     (&PAUSE_AFTER_CHANGE, &ROAMING_NODE, Common::Name),
     (&PAUSE_AFTER_CHANGE, &MISSING_KEEPALIVE, Common::Name),
     (&DISTANT_ANCHOR, &MOVED_ANCHOR, Common::Cluster),

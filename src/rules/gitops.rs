@@ -22,8 +22,8 @@ mod planned;
 
 pub use foreign::override_file;
 use foreign::{blocked_file, foreign};
-pub use guards::GuardFile;
 pub(super) use guards::guards;
+pub use guards::{GuardFile, refused_peers};
 pub(super) use planned::planned;
 
 rules! {
@@ -138,8 +138,14 @@ fn of_file(file: &ChangedFile, mismatches: &[KustomizationMismatch], fate: Fate)
         {
             Vec::new()
         }
+        ChangedContent::Kustomization(it) if it.has_returns => {
+            vec![odd(file, &bare(name), &Oddity::Returns, fate)]
+        }
         ChangedContent::Kustomization(_) => {
-            let finding = edited(file, &bare(name), "it differs");
+            let finding = edited(file, &bare(name), "it differs").help(
+                "run `clustermesh render`, which writes it again; changes of your own belong into a kustomization in another \
+                 folder, with this folder in its `resources`",
+            );
             vec![finding.at(file.place(&(0..0)), "")]
         }
         ChangedContent::Unread(problem) => {

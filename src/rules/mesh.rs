@@ -190,12 +190,12 @@ pub fn invalid_service_snapshot(
         .quoting(Quotes::FileExceptHelp)
 }
 
-/// Returns the finding about a file that is not a valid snapshot. `is_committed` is whether the last commit has the file.
+/// Returns the finding about a file that is not a valid snapshot. `is_restorable` is whether the last commit has another text.
 pub fn invalid_snapshot(
     cluster: &ClusterName,
     place: Place,
     error: &SnapshotError,
-    is_committed: bool,
+    is_restorable: bool,
 ) -> Finding {
     if let SnapshotError::NodeList = error {
         return Finding::on_cluster(&INVALID_SNAPSHOT, cluster, NODE_LIST)
@@ -223,7 +223,7 @@ pub fn invalid_snapshot(
         _ => format!("not a snapshot: {}", escaped(&message, 400)),
     };
     let other = match error {
-        _ if is_committed => {
+        _ if is_restorable => {
             format!("restore it with `git checkout HEAD -- {}`, or ", shell_word(&place.source))
         }
         SnapshotError::Cluster { found, .. } => format!(

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::kilo::unlocated_leader;
 use super::nodes::{CUT_OFF, contradicted_label};
 use super::plan::within;
+use super::ranges::outside;
 use super::{Finding, bare, membership};
 use crate::agent::applied::AppliedFile;
 use crate::changes::{Changes, OpenedPaths, WatchedPaths};
@@ -17,18 +18,22 @@ use crate::kilo::peer::EXTERNAL_LABEL;
 use crate::manifest::{MESH_LABEL, OldPeer, Reading, SOURCE_LABEL};
 use crate::mesh::Mesh;
 use crate::name::{ClusterName, peer_name};
+use crate::place::Place;
 use crate::plan::Plan;
 use crate::text::{count, listed};
 use crate::tree_diff::{self, Case, ChangedFile, Moved, Rekeyed, Renamed, TreeDiff};
 
 mod causes;
+mod exchanged;
 mod losses;
 mod moved;
 mod shrunk;
+mod unaccepted;
 
 pub(super) use causes::CONSEQUENCES;
 pub use losses::{Allowing, PlannedFleet, add_losses, rule_of};
 use moved::{MoveReason, anchor_item, moved, pin};
+pub(super) use unaccepted::raise_lost;
 
 rules! {
     "Changes to the rendered tree" in "rendered" about Tree;
@@ -145,7 +150,11 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
         let cause = of_target.map(|target| FindingCause::of(&CUT_OFF, target));
         shrunk::finding(it, fleet, cause)
     }));
-    findings.extend(changes.renamed.iter().map(|it| {
+    let exchanged = exchanged::pairs(&changes.renamed);
+    let is_exchanged = |peer: &str| exchanged.iter().flatten().any(|it| it.what.from == peer);
+    findings.extend(exchanged.iter().map(|it| exchanged::finding(it, fleet)));
+    let renamed_alone = changes.renamed.iter().filter(|it| !is_exchanged(&it.what.from));
+    findings.extend(renamed_alone.map(|it| {
         let mut names = changes.names.iter();
         let old = names.find(|(_, new)| **new == it.what.source).map(|it| it.0.as_str());
         renamed(it, old, config)
@@ -163,11 +172,16 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
             Some(_) => MoveReason::LeftOut,
             None => MoveReason::of(&it.what, fleet),
         };
+        let is_gone = matches!(reason, MoveReason::Gone);
         let finding = moved(it, reason, &pin);
+        let left_out =
+            left_out.or_else(|| is_gone.then(|| successor_left_out(it, planned)).flatten());
         let cause = wrong_label(fleet, &it.what.source).or(left_out);
-        finding.with_cause(cause.or_else(|| unlocated(&it.what, fleet)))
+        let cause = cause.or_else(|| unlocated(&it.what, fleet));
+        finding.with_cause(cause.or_else(|| readdressed(&it.what, fleet)))
     }));
-    findings.extend(changes.rekeyed.iter().map(|it| rekeyed(it, fleet)));
+    let rekeyed_alone = changes.rekeyed.iter().filter(|it| !is_exchanged(&it.what.peer));
+    findings.extend(rekeyed_alone.map(|it| rekeyed(it, fleet)));
     findings
 }
 
@@ -181,6 +195,15 @@ fn unlocated(moved: &Moved, fleet: &Fleet) -> Option<FindingCause> {
     members(fleet, &moved.source).find_map(|member| {
         let cause = unlocated_leader(member)?;
         is_from(moved, member, cause.node.as_deref()?).then_some(cause)
+    })
+}
+
+/// Returns the finding that the address of the node that carries a range is in no declared range, if it is.
+fn readdressed(moved: &Moved, fleet: &Fleet) -> Option<FindingCause> {
+    members(fleet, &moved.source).find_map(|member| {
+        let mut nodes = member.cluster.nodes.iter().map(|it| it.kilo.name.as_str());
+        let node = nodes.find(|it| is_from(moved, member, it))?;
+        outside::cause(member, node)
     })
 }
 
@@ -208,6 +231,34 @@ fn carrier_left_out(change: &Case<Moved>, planned: PlannedFleet) -> Option<Findi
         })
     };
     excluded().or_else(withheld)
+}
+
+/// Returns the finding for which a node with an address in a range is left out, if one is that could carry it instead of a node
+/// that is gone.
+fn successor_left_out(change: &Case<Moved>, planned: PlannedFleet) -> Option<FindingCause> {
+    let PlannedFleet { fleet, plan } = planned;
+    let Moved { source, range, .. } = &change.what;
+    let is_inside = |member: &Member, name: &str| {
+        let mut nodes = member.cluster.nodes.iter().filter(|it| it.node.name == name);
+        nodes.any(|it| it.internal_addresses().any(|it| range.holds(it)))
+    };
+    let excluded = members(fleet, source).find_map(|member| {
+        let mut excluded = member.membership.excluded.iter();
+        let node = excluded.find(|it| is_inside(member, &it.node))?;
+        Some(membership::excluded(member, node).as_cause())
+    });
+    let withheld = || {
+        let mut withheld = plan.withheld.iter().filter(|it| {
+            let mut targets = change.targets.iter();
+            it.source.as_str() == source && targets.any(|target| it.target.as_str() == target)
+        });
+        withheld.find_map(|it| {
+            let cause = super::plan::finding(it).as_cause();
+            let node = cause.node.as_deref()?;
+            members(fleet, source).any(|member| is_inside(member, node)).then_some(cause)
+        })
+    };
+    excluded.or_else(withheld)
 }
 
 /// Returns a wrong label of locations, by which other nodes of the cluster lead.
@@ -261,17 +312,17 @@ fn rekeyed(case: &Case<Rekeyed>, fleet: &Fleet) -> Finding {
     } else {
         "expected after a node or Kilo was reinstalled; otherwise find out who changed the key"
     };
-    let finding = on_node(Finding::on_named(&CHANGED_KEY, source, message), node)
+    on_node(Finding::on_named(&CHANGED_KEY, source, message), node)
         .at(case.place.clone(), "")
-        .help(help);
+        .at(new_key(fleet, source, node), "the new key")
+        .help(help)
+}
+
+/// Returns the place of the key that a node has from now on.
+fn new_key(fleet: &Fleet, source: &str, node: &str) -> Option<Place> {
     let mut candidates = members(fleet, source).flat_map(|it| &it.membership.candidates);
-    match candidates.find(|it| it.leader.as_str() == node) {
-        Some(candidate) => {
-            let place = candidate.place.key("annotations").key(annotation::KEY);
-            finding.at(place, "the new key")
-        }
-        None => finding,
-    }
+    let candidate = candidates.find(|it| it.leader.as_str() == node)?;
+    Some(candidate.place.key("annotations").key(annotation::KEY))
 }
 
 fn members<'f>(fleet: &'f Fleet, source: &str) -> impl Iterator<Item = &'f Member<'f>> {

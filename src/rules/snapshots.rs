@@ -9,7 +9,7 @@ use crate::document::nearest;
 use crate::fleet::Fleet;
 use crate::guard::{GuardRefusal, SameCluster, ShareLimit, Shrinkage};
 use crate::kilo::lost_lead::LostLead;
-use crate::membership::Unready;
+use crate::membership::{ExcludedReason, Unready};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::snapshot::listing::Stale;
@@ -311,16 +311,26 @@ fn lost(loss: &Shrinkage) -> String {
         some => format!("{some} of {before} usable nodes{}", exceeded(loss)),
     };
     let mut parts = Vec::new();
-    if !loss.gone.is_empty() {
-        let names = loss.gone.iter().map(|node| bare(node));
+    let is_replaced = |node: &String| loss.replaced.iter().any(|it| it.0 == *node);
+    let names: Vec<String> =
+        loss.gone.iter().filter(|it| !is_replaced(it)).map(|it| bare(it)).collect();
+    if !names.is_empty() {
         parts.push(format!("gone: {}", first(CONFIRMED, names)));
     }
-    if !loss.unusable.is_empty() {
-        let unusable = loss.unusable.iter().map(|(node, reason)| match reason {
+    let unusable = |nodes: &[(String, Option<ExcludedReason>)]| {
+        listed(nodes.iter().map(|(node, reason)| match reason {
             Some(reason) => format!("{} ({})", bare(node), words(reason)),
             None => bare(node),
-        });
-        parts.push(format!("unusable: {}", listed(unusable)));
+        }))
+    };
+    if !loss.replaced.is_empty() {
+        parts.push(format!(
+            "installed again (another UID) and unusable: {}",
+            unusable(&loss.replaced)
+        ));
+    }
+    if !loss.unusable.is_empty() {
+        parts.push(format!("unusable: {}", unusable(&loss.unusable)));
     }
     format!("{share}; {}", parts.join("; "))
 }
@@ -362,6 +372,7 @@ mod tests {
             mesh: Some("prod".parse().unwrap()),
             before: 9,
             gone: names(1..6).collect(),
+            replaced: Vec::new(),
             unusable: vec![("n7\u{1b}".to_owned(), Some(ExcludedReason::NoPublicKey))],
             limit: Some(ShareLimit { percent: 25, gone_percent: 50 }),
         };

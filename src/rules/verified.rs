@@ -35,7 +35,7 @@ mod unproved;
 pub mod unproved_nodes;
 
 pub use left_out::LackedAddress;
-pub use outdated_tree::OutdatedTree;
+pub use outdated_tree::{OutdatedTree, RenderDoubts};
 
 use assumed::{assumed, mismatched_pods};
 use leaks::leaks;

@@ -88,6 +88,7 @@ impl FoundCases {
                 peers,
                 place: file.place(&(0..0)),
                 heir: None,
+                owner: None,
             });
         }
     }

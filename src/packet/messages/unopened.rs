@@ -86,12 +86,21 @@ pub(super) fn flapping(failed: FailedPacket, at: NodeRef, peer: PeerId, other: N
         "Kilo on {here} cuts the tunnel with {there} twice a minute: {why}, and Kilo restores \
          this each time because the Peer has no `persistentKeepalive`"
     );
+    // The next render overwrites a change of its own Peers.
+    let is_rendered = fabric.site(at.site).model.peers[peer].applied.claims.is_rendered;
+    let help = if is_rendered {
+        format!(
+            "correct the endpoint of {there}: its annotation, or `wireguardPort` and `endpointFrom` in the mesh; \
+             `clustermesh validate` may name the line"
+        )
+    } else {
+        format!(
+            "set `persistentKeepalive: 25` in the Peer {name}, or give it the endpoint of {there}"
+        )
+    };
     Finding::new(&rule::FLAPPING, message)
         .at(endpoint(fabric, at, peer), "differs from its current address")
-        .help(failed.delivery_or(
-            at.site,
-            &format!("set `persistentKeepalive: 25` in the Peer {name}, or give it the endpoint of {there}"),
-        ))
+        .help(failed.delivery_or(at.site, &help))
 }
 
 pub(super) fn loops(

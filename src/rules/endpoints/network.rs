@@ -7,7 +7,7 @@ use super::dialled::DialledEndpoint;
 use super::{NO_INITIATOR, PRIVATE_ENDPOINT, UNREACHABLE_FAMILY};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
-use crate::mesh::{EndpointSource, Entry};
+use crate::mesh::{EndpointSource, Entry, Underlay};
 use crate::name::ClusterName;
 use crate::net::prefixes::Prefixes;
 use crate::net::{Cidr, Families, family, private_network};
@@ -118,6 +118,17 @@ impl UnreachableEndpoints<'_> {
         let change = blank(annotation::CLUSTERMESH_ENDPOINT);
         finding.resolved_by(&change, cluster, self.nodes.iter().copied())
     }
+
+    /// Returns the underlay that the entry of one of these clusters names too. It lacks the endpoints.
+    fn common_underlay(&self) -> Option<(usize, &Underlay)> {
+        let Member { mesh, entry, .. } = self.first.member;
+        let has = |target: &ClusterName, name: &str| {
+            let entry = mesh.entry(target);
+            entry.is_some_and(|it| it.underlays.iter().any(|it| it.name == name))
+        };
+        let mut numbered = entry.underlays.iter().enumerate();
+        numbered.find(|(_, it)| self.targets.iter().any(|target| has(target, &it.name)))
+    }
 }
 
 fn no_initiator(one: &MeshEndpoints, other: &MeshEndpoints) -> Finding {
@@ -205,12 +216,25 @@ fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
     } else {
         format!(" add `Annotation` to `endpointFrom` of `{cluster}`, and")
     };
-    unreachable.resolved(Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message))
-        .at(unreachable.first.place(), "")
-        .help(format!(
-            "if a network connects them, name it in `underlays` of both entries;{without} otherwise{allowed} annotate the nodes with \
-             `kilo.squat.ai/clustermesh-endpoint` and a reachable address"
-        ))
+    let finding = unreachable.resolved(Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message));
+    let finding = finding.at(unreachable.first.place(), "");
+    let (join, finding) = match unreachable.common_underlay() {
+        Some((index, underlay)) => {
+            let cidrs = entry.place.key("underlays").index(index).key("cidrs");
+            let join = format!(
+                "if `{}` connects them, add a range with {} to its `cidrs` of `{cluster}`",
+                underlay.name, unreachable.address
+            );
+            (join, finding.at(cidrs, "not in it"))
+        }
+        None => (
+            "if a network connects them, name it in `underlays` of both entries".to_owned(),
+            finding,
+        ),
+    };
+    finding.help(format!(
+        "{join};{without} otherwise{allowed} annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address"
+    ))
 }
 
 fn endpoints_are(unreachable: &UnreachableEndpoints) -> String {

@@ -12,6 +12,7 @@ use crate::diagnostic::{Finding, Quoted, Quotes, Severity};
 use crate::mesh::leaves;
 use crate::name::ClusterName;
 use crate::place::Place;
+use crate::plan::Plan;
 use crate::rules::{CheckInputs, Purpose};
 use crate::text::{and_more, count, shell_word};
 
@@ -28,6 +29,8 @@ pub struct GuardFile {
     pub cluster: ClusterName,
     /// The file, as the shell calls it.
     pub source: Arc<str>,
+    /// Whether the last commit has another text of the file.
+    pub is_restorable: bool,
     /// The guard.
     pub recorded: Result<Recorded, RecordedError>,
 }
@@ -36,6 +39,8 @@ pub struct GuardFile {
 struct OutdatedGuard {
     severity: Severity,
     message: String,
+    /// The cluster of which it accepts too much.
+    source: Option<ClusterName>,
     /// The options with which the guard is printed again, if they are known.
     options: Option<GuardOptions>,
 }
@@ -53,7 +58,11 @@ impl GuardFile {
         let (restore, text, accounts) = match options {
             Some(options) => (String::new(), options.text.as_str(), ""),
             None => (
-                format!("restore it with `git checkout HEAD -- {path}`, or "),
+                if self.is_restorable {
+                    format!("restore it with `git checkout HEAD -- {path}`, or ")
+                } else {
+                    String::new()
+                },
                 UNKNOWN,
                 " with the accounts that may write Peers",
             ),
@@ -87,7 +96,8 @@ impl GuardFile {
         let name = &self.cluster;
         let Some(recorded @ Recorded { guard, .. }) = self.guard() else {
             let message = self.refusal()?;
-            return Some(OutdatedGuard { severity: Severity::Error, message, options: None });
+            let (severity, source, options) = (Severity::Error, None, None);
+            return Some(OutdatedGuard { severity, message, source, options });
         };
         let access = guard.access.clone();
         let wanted = Guard::new(inputs.meshes, name, access);
@@ -130,7 +140,14 @@ impl GuardFile {
                 },
             },
         };
-        Some(OutdatedGuard { severity, message, options: wanted.options(inputs.meshes) })
+        let source = excess.into_iter().find_map(|it| match it {
+            Excess::Range(source, _) | Excess::Source(source) => {
+                source.rsplit('/').next()?.parse().ok()
+            }
+            _ => None,
+        });
+        let options = wanted.options(inputs.meshes);
+        Some(OutdatedGuard { severity, message, source, options })
     }
 }
 
@@ -154,6 +171,9 @@ fn outdated(file: &GuardFile, inputs: &CheckInputs, purpose: Purpose) -> Option<
     let mut finding = Finding::on_cluster(&OUTDATED_GUARD, name, problem.message)
         .at(Place::document(&file.source, policy), "")
         .help(help);
+    if let Some(source) = problem.source {
+        finding = finding.of_name(source.as_str());
+    }
     finding.severity = match (purpose, problem.severity) {
         (Purpose::Validate, severity) => severity,
         // The guard of the cluster may be newer than the file.
@@ -176,7 +196,11 @@ fn unready(guard: &Guard, wanted: &Guard) -> Option<String> {
 
 /// Describes the Peers of the plan that a guard refuses.
 fn refused(guard: &Guard, inputs: &CheckInputs) -> Option<String> {
-    let plan = inputs.planned?.plan;
+    refused_peers(guard, inputs.planned?.plan)
+}
+
+/// Describes the Peers of a plan that a guard refuses, if there are any.
+pub fn refused_peers(guard: &Guard, plan: &Plan) -> Option<String> {
     let judged = plan.peers_of(&guard.cluster).filter_map(|peer| {
         let refusals = guard.refusals(&PeerForm::rendered(peer));
         Some((&peer.name, *refusals.first()?))

@@ -76,8 +76,12 @@ fn finding(again: DialledCandidate, first: DialledCandidate) -> Option<Finding> 
     let key = again.annotated().filter(|_| is_annotated);
     Some(match first.shown().zip(key) {
         Some((kind, key)) => finding.help(format!(
-            "remove `{key}` from {}: {} is the {kind:?} of {whose}",
-            bare(node),
+            "{}: {} is the {kind:?} of {whose}",
+            if again.has_external_address() {
+                format!("remove `{key}` from {}", bare(node))
+            } else {
+                format!("correct `{key}` of {}", bare(node))
+            },
             endpoint.address()?
         )),
         None if again.member.entry.name.is_external() => {
@@ -113,6 +117,12 @@ impl<'a> DialledCandidate<'a> {
         let mut addresses = self.node()?.addresses.iter();
         let own = addresses.find(|it| it.address.parse() == Ok(address));
         own.map(|it| it.kind)
+    }
+
+    /// Returns whether the node has an endpoint without an annotation.
+    fn has_external_address(self) -> bool {
+        let mut addresses = self.node().into_iter().flat_map(|it| &it.addresses);
+        addresses.any(|it| it.kind == AddressKind::ExternalIP)
     }
 
     /// Returns the annotation with the endpoint.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::NODE_IN_TWO_CLUSTERS;
+use super::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE, NODE_IN_TWO_CLUSTERS};
 use crate::diagnostic::{FindingCause, Quoted};
 use crate::fleet::{Fleet, Member};
 use crate::guard::are_most;
@@ -17,6 +17,9 @@ use crate::text::share;
 /// Rules that judge the nodes of a cluster, of which findings may point only to its entry. Others that point there judge
 /// the entry alone, such as its `mtu`.
 static OF_ENTRIES: [&Rule; 4] = [&CONTRADICTED, &CUT_OFF, &SILENT_CLUSTER, &UNROUTABLE_FAMILY];
+
+/// Rules that judge two nodes, of which the other one may be the same.
+static OF_KEYS: [&Rule; 2] = [&KEY_IN_TWO_CLUSTERS, &KEY_OF_TARGET_NODE];
 
 /// A node of a cluster.
 struct Owned<'a> {
@@ -51,11 +54,21 @@ pub(super) fn link(shared: &[SharedNodes], findings: &mut [Finding]) {
     let snapshots = by_cluster.values().map(|it| (&it.places[0].source, *it));
     let by_snapshot: BTreeMap<_, &SharedNodes> = snapshots.collect();
     let is_meant = |it: &&mut Finding| it.rule != &NODE_IN_TWO_CLUSTERS && it.cause.is_none();
+    // Of a list with a few nodes of another cluster, only these are wrong.
+    let of_node = |finding: &Finding| {
+        let node = finding.node.as_deref()?;
+        let cluster = finding.cluster.as_deref()?;
+        shared.iter().find(|it| {
+            let is_of_first = it.before.as_str() == cluster && OF_KEYS.contains(&finding.rule);
+            it.nodes.contains(node) && (it.cluster.as_str() == cluster || is_of_first)
+        })
+    };
     for finding in findings.iter_mut().filter(is_meant) {
         let of_cluster = finding.cluster.as_deref().filter(|_| OF_ENTRIES.contains(&finding.rule));
         let of_cluster = of_cluster.and_then(|it| by_cluster.get(it));
         let mut sources = finding.labels.iter().map(|it| &it.place.source);
-        let cause = of_cluster.or_else(|| sources.find_map(|it| by_snapshot.get(it)));
+        let cause = of_cluster.or_else(|| sources.find_map(|it| by_snapshot.get(it))).copied();
+        let cause = cause.or_else(|| of_node(finding));
         finding.cause = cause.map(|it| FindingCause::of(&NODE_IN_TWO_CLUSTERS, it.cluster));
     }
 }
@@ -115,9 +128,15 @@ impl<'a> SharedNodes<'a> {
         let finding = Finding::on_cluster(&NODE_IN_TWO_CLUSTERS, cluster, message)
             .at(again.key("uid"), format!("in `{cluster}`"))
             .at(first.key("uid"), format!("in `{before}`"))
-            .help(format!(
-                "check the contexts or files of `{cluster}` and `{before}`: both probably show the nodes of the same cluster"
-            ));
+            .help(if are_most(self.nodes.len(), self.of) {
+                format!(
+                    "check the contexts or files of `{cluster}` and `{before}`: both probably show the nodes of the same cluster"
+                )
+            } else {
+                format!(
+                    "take the snapshot of `{cluster}` again from a list without the nodes of `{before}`"
+                )
+            });
         Some(finding)
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::contradiction::{contradicted_by, label_correction};
 use super::reasons::{in_common, words};
 use crate::diagnostic::{FindingCause, MetadataChange, Quoted};
+use crate::document::nearest;
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
@@ -12,7 +13,7 @@ use crate::membership::{
     Contradicted, EndpointProblem, ExcludedNode, ExcludedReason, Origin, PodOverlap, Unready,
 };
 use crate::mesh::{DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry, Networks};
-use crate::net::Cidr;
+use crate::net::{Cidr, private_network};
 use crate::place::Place;
 use crate::rules::command::{annotate, annotate_endpoint, command_name, run};
 use crate::rules::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT};
@@ -29,6 +30,7 @@ use crate::rules::ranges::{
 };
 use crate::rules::{Finding, Rule};
 use crate::snapshot::Node;
+use crate::wireguard::Endpoint;
 
 /// Returns what a node is left out for, where that is a finding of its own.
 pub(super) fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingCause> {
@@ -263,9 +265,27 @@ fn endpoint_help(member: &Member, node: &ExcludedNode) -> String {
     let sources = &member.entry.endpoint_from;
     let cluster = &member.entry.name;
     let annotate = annotate_endpoint("NODE");
-    if node.kilo_has_endpoint && !sources.contains(&EndpointSource::Kilo) {
+    // Nodes that lack what the others have are often not meant for other clusters.
+    let is_apart = member.entry.selector.is_everything()
+        && member.membership.candidates.iter().any(|it| it.endpoint.is_some());
+    let unselected = if let Some(correction) = location_correction(member, node) {
+        format!("{correction}; otherwise ")
+    } else if is_apart {
+        format!(
+            "if other clusters should not reach such nodes, leave them out with `nodeSelector` of `{cluster}`; otherwise "
+        )
+    } else {
+        String::new()
+    };
+    // Other clusters do not dial a private address by chance.
+    let is_private = member.node(&node.node).is_some_and(|it| {
+        let endpoint = it.annotations.get(annotation::ENDPOINT);
+        let endpoint = endpoint.and_then(|it| it.parse::<Endpoint>().ok());
+        endpoint.and_then(|it| it.address()).is_some_and(|it| private_network(it).is_some())
+    });
+    if node.kilo_has_endpoint && !is_private && !sources.contains(&EndpointSource::Kilo) {
         return format!(
-            "set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `{cluster}` if other clusters \
+            "{unselected}set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `{cluster}` if other clusters \
              can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or \
              annotate each node: `{annotate}`, then run `clustermesh snapshot {cluster}`"
         );
@@ -276,7 +296,7 @@ fn endpoint_help(member: &Member, node: &ExcludedNode) -> String {
         format!("add `Annotation` to `endpointFrom` of `{cluster}` and ")
     };
     format!(
-        "{first}annotate each node with an address that other clusters can dial: `{annotate}`, then run \
+        "{unselected}{first}annotate each node with an address that other clusters can dial: `{annotate}`, then run \
          `clustermesh snapshot {cluster}`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `{cluster}` instead"
     )
 }
@@ -293,8 +313,10 @@ fn wireguard_ip_help(member: &Member, node: &ExcludedNode) -> Option<String> {
                  its address then, and check that Kilo's `--subnet` has a free address",
                 member.entry.name
             );
-            match label_correction(&member.cluster) {
+            let correction = label_correction(&member.cluster);
+            match correction.or_else(|| location_correction(member, node)) {
                 Some(correction) => format!("{correction}; otherwise {check}"),
+                None if by_annotation(member, node) => check,
                 None => format!(
                     "if Kilo runs with another `--topology-label` than {}, set `topologyLabel` of `{}` to it; otherwise {check}",
                     member.entry.topology_label, member.entry.name
@@ -306,6 +328,39 @@ fn wireguard_ip_help(member: &Member, node: &ExcludedNode) -> Option<String> {
              free address: the annotation is empty"
         ),
     })
+}
+
+/// Returns whether a node has its location from its annotation, which wins over any label.
+fn by_annotation(member: &Member, node: &ExcludedNode) -> bool {
+    let node = member.node(&node.node);
+    node.is_some_and(|it| it.annotations.contains_key(annotation::LOCATION))
+}
+
+/// Returns what corrects the location of a node without others, if that is spelled like the location of others.
+fn location_correction(member: &Member, excluded: &ExcludedNode) -> Option<String> {
+    let nodes = &member.cluster.nodes;
+    let own = nodes.iter().find(|it| it.node.name == excluded.node)?;
+    if member.cluster.granularity == Granularity::Full {
+        return None;
+    }
+    let of_others = nodes.iter().filter(|it| it.node.name != own.node.name);
+    let mut of_others: Vec<&str> = of_others.map(|it| it.kilo.location.as_str()).collect();
+    of_others.retain(|it| !it.is_empty());
+    if own.kilo.location.is_empty() || of_others.contains(&own.kilo.location.as_str()) {
+        return None;
+    }
+    let meant = nearest(&own.kilo.location, of_others)?;
+    let part = if by_annotation(member, excluded) {
+        format!("annotation {}", annotation::LOCATION)
+    } else {
+        format!("label {}", member.entry.topology_label)
+    };
+    Some(format!(
+        "if its location {}, which only this node has, should be {}, correct its {part}, then run `clustermesh snapshot {}`",
+        Quoted(&own.kilo.location),
+        Quoted(meant),
+        member.entry.name
+    ))
 }
 
 /// Returns the part of a node that is the reason for which it is left out, else its name.

@@ -132,6 +132,7 @@ pub fn add_losses(
                         "restore the old name, or give the files of all meshes; if the mesh should be renamed, {instruction}"
                     )
                 }
+                (Loss::Target { owner: Some(_), .. }, Some(rename)) => rename.clone(),
                 (Loss::Target { .. }, Some(deliver)) => format!("{deliver}, and {instruction}"),
                 (Loss::Source { .. } | Loss::Unrecorded { .. }, Some(repair)) => {
                     format!("to keep them, {repair}; {intention}, {instruction}")
@@ -256,7 +257,15 @@ fn lost(
             let cause = cause.or_else(|| cause_of_empty(target, planned, unaccepted));
             alike(finding.with_cause(cause), "clusters")
         }
-        Loss::Target { target, peers, place, heir } => {
+        Loss::Target { target, place, owner: Some(owner), .. } => {
+            let message = format!(
+                "is in no mesh, but its folder has the Peers of `{owner}`, which has no folder"
+            );
+            let finding = Finding::on_named(&LOST_TARGET, target, message);
+            let help = format!("rename the folder to `{owner}`");
+            alike(finding.help(help), "clusters").at(place.clone(), "")
+        }
+        Loss::Target { target, peers, place, heir, .. } => {
             lost_target(target, *peers, heir.as_deref()).at(place.clone(), "")
         }
         Loss::Source { target, source, peers, place } => {

@@ -153,7 +153,7 @@ impl AssumedGroup {
         let kind = family(endpoint.address()?);
         let mut own = site.reading.nodes[at.node].internal_addresses();
         let joining = if own.any(|it| family(it) == kind) {
-            joining(site, owner, kind)
+            joining([site, owner], kind, common.first())
         } else {
             format!(
                 "let the kubelets of `{}` report {kind} addresses (`--node-ip`), or give {whose} an endpoint that they can \
@@ -271,24 +271,35 @@ impl AssumedGroup {
 const LONGEST_LABEL: usize = 63;
 
 /// Returns how people declare that one network joins two clusters, or what to do where none does.
-fn joining(one: &Site, other: &Site, family: Family) -> String {
+fn joining(sites: [&Site; 2], family: Family, known: Option<&String>) -> String {
     // A name of its own joins no third cluster.
-    let names = [one, other].map(|it| it.cluster.external().unwrap_or(it.cluster.as_str()));
+    let names = sites.map(|it| it.cluster.external().unwrap_or(it.cluster.as_str()));
     let name = names.join("-");
     let name = if name.len() <= LONGEST_LABEL { &*name } else { "lan" };
-    let lines = [one, other].map(|site| {
+    let lines = sites.map(|site| {
         let cidrs: Vec<String> =
             networks(site, family).iter().map(|it| format!("'{it}'")).collect();
         let cidrs = match cidrs.as_slice() {
             [] => "RANGE".to_owned(),
             cidrs => cidrs.join(", "),
         };
-        format!("`{{ name: {name}, cidrs: [{cidrs}] }}` to `underlays` of `{}`", site.cluster)
+        match known {
+            Some(_) => format!("`[{cidrs}]` for `{}`", site.cluster),
+            None => format!(
+                "`{{ name: {name}, cidrs: [{cidrs}] }}` to `underlays` of `{}`",
+                site.cluster
+            ),
+        }
     });
+    let lines = lines.join(" and ");
+    let join = match known {
+        Some(name) => format!(
+            "if `{name}` joins the nodes of both, write `cidrs` that contain them, such as {lines}"
+        ),
+        None => format!("if one network joins the nodes of both, add {lines}"),
+    };
     format!(
-        "if one network joins the nodes of both, add {}; otherwise give the nodes of one side an endpoint that the \
-         others can dial (`kilo.squat.ai/force-endpoint`)",
-        lines.join(" and ")
+        "{join}; otherwise give the nodes of one side an endpoint that the others can dial (`kilo.squat.ai/force-endpoint`)"
     )
 }
 

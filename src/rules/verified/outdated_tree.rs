@@ -14,18 +14,36 @@ pub struct OutdatedTree {
     /// Its finding.
     pub finding: Finding,
     files: BTreeSet<String>,
+    /// The files of others in it, which `render` does not touch.
+    foreign: BTreeSet<String>,
+}
+
+/// The rules for which a render should wait.
+#[derive(Clone, Debug, Default)]
+pub struct RenderDoubts {
+    /// Those for which `render` would refuse.
+    pub refused: BTreeSet<&'static Rule>,
+    /// Those of which it would only warn.
+    pub doubts: BTreeSet<&'static Rule>,
 }
 
 impl OutdatedTree {
-    /// Looks at the files of a tree that differ, those of them that `render` does not overwrite, and the rules for which it
-    /// would refuse to write them.
+    /// Looks at the files of a tree that differ, those of them that `render` does not overwrite, and the rules for which a
+    /// render should wait.
     pub fn new(
         tree: &str,
         files: BTreeSet<String>,
         blocked: &BTreeSet<String>,
-        refused: &BTreeSet<&'static Rule>,
+        reasons: &RenderDoubts,
     ) -> Self {
-        Self { finding: finding(tree, &files, blocked, refused), files }
+        let foreign = BTreeSet::new();
+        Self { finding: finding(tree, &files, blocked, reasons), files, foreign }
+    }
+
+    /// Sets the files of others in it.
+    #[must_use]
+    pub fn beside(self, foreign: BTreeSet<String>) -> Self {
+        Self { foreign, ..self }
     }
 
     /// Makes findings about the Peers of the tree its consequences, except for those that there also are with the Peers that
@@ -37,8 +55,14 @@ impl OutdatedTree {
             (it.as_cause(), it.named.clone(), place.cloned())
         };
         let lasting: BTreeSet<_> = lasting.iter().map(kind).collect();
-        let mut of_tree: Vec<&mut Finding> =
-            findings.iter_mut().filter(|it| !lasting.contains(&kind(it))).collect();
+        let is_foreign = |it: &Finding| {
+            let mut labels = it.labels.iter();
+            labels.any(|label| self.foreign.contains(&*label.place.source))
+        };
+        let mut of_tree: Vec<&mut Finding> = findings
+            .iter_mut()
+            .filter(|it| !lasting.contains(&kind(it)) && !is_foreign(it))
+            .collect();
         let unread = of_tree.iter().filter(|it| it.rule == &UNREADABLE_MANIFEST);
         let unread = unread.filter_map(|it| Some(it.labels.first()?.place.source.to_string()));
         // Of a tree that differs only because its files cannot be read, that is the cause.
@@ -59,7 +83,7 @@ fn finding(
     tree: &str,
     files: &BTreeSet<String>,
     blocked: &BTreeSet<String>,
-    refused: &BTreeSet<&'static Rule>,
+    RenderDoubts { refused, doubts }: &RenderDoubts,
 ) -> Finding {
     let differ = if files.len() == 1 { "differs" } else { "differ" };
     let what = format!(
@@ -67,6 +91,14 @@ fn finding(
         count(files.len(), "file"),
         listed(files.iter().map(|it| bare(it)))
     );
+    if refused.is_empty() && !doubts.is_empty() {
+        return Finding::new(&OUTDATED_TREE, what).help(format!(
+            "look first at what `clustermesh validate` reports ({}); then run `clustermesh diff --against {}` to see what \
+             changes, and `clustermesh render`",
+            listed(doubts.iter().map(|it| it.name())),
+            shell_word(tree)
+        ));
+    }
     if refused.is_empty() {
         return Finding::new(&OUTDATED_TREE, what).help(format!(
             "run `clustermesh diff --against {}` to see what changes, then `clustermesh render`",
@@ -97,7 +129,7 @@ mod tests {
         let path = "rendered/west/prod--east.yaml";
         let set = |it: &str| BTreeSet::from([it.to_owned()]);
         let nothing = BTreeSet::new();
-        let mut tree = OutdatedTree::new("rendered", set(path), &nothing, &BTreeSet::new());
+        let mut tree = OutdatedTree::new("rendered", set(path), &nothing, &RenderDoubts::default());
         let at = |cluster: &str, path: &str| {
             let finding = Finding::on_named(&NO_ROUTE, cluster, String::new()).help("another");
             finding.at(Place::document(&path.into(), 0), "")

@@ -27,7 +27,7 @@ impl<'l> Removals<'l> {
         let mut folders = BTreeSet::new();
         let mut targets: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for loss in losses {
-            if let Loss::Target { target, heir: None, .. } = loss {
+            if let Loss::Target { target, heir: None, owner: None, .. } = loss {
                 folders.insert(target.as_str());
             } else if let Loss::Source { target, source, .. } = loss {
                 targets.entry(source).or_default().insert(target);
