@@ -17,10 +17,13 @@ pub(crate) fn read(inputs: &Inputs) -> anyhow::Result<Vec<GuardFile>> {
     let roots = inputs.settings.home_roots();
     let guards = inputs.guards.iter().map(|(cluster, path)| {
         let text = disk::read_text(&roots, path, MANIFEST_LIMIT)?;
+        let recorded = Recorded::of_text(&text);
+        let is_its = recorded.as_ref().is_ok_and(|it| it.guard.cluster == *cluster);
         Ok(GuardFile {
             cluster: cluster.clone(),
             source: Arc::from(input_file::name(path)),
-            recorded: Recorded::of_text(&text),
+            is_restorable: !is_its && inputs.settings.is_restorable(path, &text),
+            recorded,
         })
     });
     guards.collect()

@@ -321,8 +321,8 @@ impl Inputs {
                     self.is_unparsable |= error.is_syntax();
                     let place = place(&source, &error);
                     let path = folder.join(format!("{cluster}.json"));
-                    let is_committed = self.settings.is_committed(&path);
-                    self.findings.push(invalid_snapshot(&cluster, place, &error, is_committed));
+                    let is_restorable = self.settings.is_restorable(&path, &source.text);
+                    self.findings.push(invalid_snapshot(&cluster, place, &error, is_restorable));
                     self.files.add(source);
                 }
             }

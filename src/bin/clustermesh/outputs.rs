@@ -61,11 +61,10 @@ impl Outputs {
     /// Returns what a render did, if it did anything.
     pub(crate) fn summary(&self) -> Option<String> {
         let written = self.missing.len() + self.changed.len();
-        let parts: Vec<String> = [(written, "written"), (self.stale.len(), "removed")]
-            .iter()
-            .filter(|(number, _)| 0 < *number)
-            .map(|(number, what)| format!("{number} {what}"))
-            .collect();
+        let written = (0 < written).then(|| format!("{written} written"));
+        let stale = self.stale.iter().map(|it| input_file::name(it));
+        let removed = (!self.stale.is_empty()).then(|| format!("removed {}", listed(stale)));
+        let parts: Vec<String> = written.into_iter().chain(removed).collect();
         (!parts.is_empty()).then(|| format!("outputs: {}", parts.join(", ")))
     }
 

@@ -172,6 +172,15 @@ impl Settings {
         head.map(|it| Roots::of_revision(Arc::new(it)))
     }
 
+    /// Returns whether the last commit has another text at a path, which can be restored.
+    pub(crate) fn is_restorable(&self, path: &Path, text: &str) -> bool {
+        let limit = u64::try_from(text.len()).unwrap_or(u64::MAX).saturating_add(1);
+        let committed = self.head().filter(|it| disk::is_there(it, path).unwrap_or(false));
+        committed.is_some_and(|head| {
+            disk::read_text(&head, path, limit).map_or(true, |committed| committed != text)
+        })
+    }
+
     /// Returns whether the last commit has something at a path.
     pub(crate) fn is_committed(&self, path: &Path) -> bool {
         self.head().is_some_and(|head| disk::is_there(&head, path).unwrap_or(false))
@@ -210,9 +219,14 @@ impl Settings {
         config_file::mesh_files(
             &self.mesh_paths()?,
             &self.config.roots,
-            &self.surroundings,
+            (&self.surroundings, self.config.path.value.as_deref()),
             no_mesh,
         )
+    }
+
+    /// Returns the nearest folder above that has meshes, no further than the repository's root.
+    pub(crate) fn mesh_above(&self) -> Option<PathBuf> {
+        config_file::above(&self.surroundings).filter(|it| it != Path::new(""))
     }
 
     /// Returns the files with meshes, in order, or none if there is no mesh yet.
@@ -319,7 +333,7 @@ pub(crate) struct Setting<T> {
 
 impl<T> Setting<T> {
     /// Returns whether it was set for this run, with a flag or a variable.
-    fn is_named(&self) -> bool {
+    pub(crate) fn is_named(&self) -> bool {
         matches!(self.origin, SettingOrigin::Flag(_) | SettingOrigin::Variable(_))
     }
 }

@@ -37,7 +37,7 @@ const OPTIONS: [(&str, &str); 7] = [
 pub(super) fn with_tip(mut error: clap::Error, program: &clap::Command) -> clap::Error {
     let tip = match error.kind() {
         ErrorKind::InvalidSubcommand => {
-            text(&error, ContextKind::InvalidSubcommand).and_then(|it| known(&COMMANDS, &it))
+            text(&error, ContextKind::InvalidSubcommand).and_then(|it| command(&it))
         }
         ErrorKind::UnknownArgument => {
             text(&error, ContextKind::InvalidArg).and_then(|it| of_argument(&it, &error, program))
@@ -53,6 +53,14 @@ pub(super) fn with_tip(mut error: clap::Error, program: &clap::Command) -> clap:
         error.insert(ContextKind::Suggested, tip);
     }
     error
+}
+
+fn command(word: &str) -> Option<String> {
+    if word == "status" && !cfg!(feature = "snapshot") {
+        return Some("this build cannot connect to clusters, and `status` does; `kubectl get peers -l kilo-clustermesh.io/mesh=MESH` lists \
+             the Peers of a cluster".to_owned());
+    }
+    known(&COMMANDS, word)
 }
 
 fn of_argument(word: &str, error: &clap::Error, program: &clap::Command) -> Option<String> {

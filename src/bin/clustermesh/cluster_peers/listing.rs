@@ -45,7 +45,7 @@ impl FolderListing {
         // kustomization of people may name a file in many ways.
         let kustomization = folder.join(KUSTOMIZATION);
         if let Ok(text) = tree::read(roots, &kustomization)
-            && let Ok(Kustomization { resources, is_ours: true }) = Kustomization::read(&text)
+            && let Ok(Kustomization { resources, is_ours: true, .. }) = Kustomization::read(&text)
             && resources.iter().all(|it| !it.0.contains('/'))
         {
             let listed: BTreeSet<OsString> = resources.into_iter().map(|it| it.0.into()).collect();

@@ -83,6 +83,7 @@ pub(crate) struct GuardArgs {
 
 const EXAMPLES: &str = "\
 Examples:
+  mkdir -p guards && clustermesh guard west --writers ACCOUNT > guards/west.yaml
   clustermesh guard west --check --live            which Peers of west would be refused?
   clustermesh guard west --warn | kubectl --context west apply --server-side -f -
   clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh > guards/west.yaml
@@ -238,6 +239,12 @@ fn notes(args: &GuardArgs, guard: &Guard, printer: &mut Printer) {
         printer.note(
             "without `--writers`, the policy accepts Peers from every user with the right to write them",
         );
+    }
+    for user in args.writers.iter().filter_map(Account::person) {
+        printer.note(&format!(
+            "{} counts as the name of a user; a service account is `system:serviceaccount:NAMESPACE:NAME`",
+            Quoted(user)
+        ));
     }
     if !args.allow_peer.is_empty() {
         printer.note(

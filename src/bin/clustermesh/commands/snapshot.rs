@@ -207,6 +207,16 @@ pub(crate) fn run(
         return Ok(keep(args, &settings, &meshes, printer)?);
     }
     let files = settings.mesh_files_if_any()?;
+    if files.is_empty()
+        && !settings.snapshots.is_named()
+        && let Some(folder) = settings.mesh_above()
+    {
+        let error = anyhow!(
+            "this folder has no mesh, but `{0}` has; use -C {0}, or --snapshots to write elsewhere",
+            folder.display()
+        );
+        return Err(error.into());
+    }
     let Clusters { meshes, sources, problems } = input_file::clusters(&files, settings.ceilings)?;
     if problems.is_empty() {
         args.check_dumps(&meshes)?;

@@ -11,8 +11,8 @@ use clustermesh::mirror::Mirrors;
 use clustermesh::plan::Plan;
 use clustermesh::proof::excused::Excused;
 use clustermesh::rules::rendered::PlannedFleet;
-use clustermesh::rules::verified::OutdatedTree;
-use clustermesh::rules::{self, Finding};
+use clustermesh::rules::verified::{OutdatedTree, RenderDoubts};
+use clustermesh::rules::{self, Finding, Subject};
 
 use crate::checked_plan::{self, RenderPlan};
 use crate::cluster_peers::{ClusterPeers, Dumps, KnownContents, Undelivered};
@@ -121,5 +121,11 @@ fn outdated_tree(
     let refusals = findings.iter().filter(is_refusal);
     let losses = rendered.changes.losses.iter();
     let refused = refusals.map(|it| it.rule).chain(losses.map(rules::rendered::rule_of)).collect();
-    Ok(OutdatedTree::new(&input_file::name(root), files.collect(), &blocked, &refused))
+    let foreign = survey.foreign.iter().map(|it| named(&it.path)).collect();
+    let is_doubt =
+        |it: &&Finding| it.severity == Severity::Warning && it.rule.subject == Subject::Plan;
+    let doubts = findings.iter().filter(is_doubt).map(|it| it.rule).collect();
+    let reasons = RenderDoubts { refused, doubts };
+    let outdated = OutdatedTree::new(&input_file::name(root), files.collect(), &blocked, &reasons);
+    Ok(outdated.beside(foreign))
 }

@@ -226,7 +226,7 @@ pub(super) fn default_meshes(config: &ConfigFile) -> anyhow::Result<Vec<PathBuf>
 pub(super) fn mesh_files(
     paths: &[InputFile],
     roots: &Roots,
-    surroundings: &WorkingRepository,
+    (surroundings, config): (&WorkingRepository, Option<&Path>),
     no_mesh: impl Fn() -> anyhow::Result<NoMesh>,
 ) -> anyhow::Result<Vec<InputFile>> {
     let mut files = Vec::new();
@@ -239,6 +239,14 @@ pub(super) fn mesh_files(
     }
     if files.is_empty() {
         if let Some(folder) = above(surroundings).filter(|_| roots.revision().is_none()) {
+            // The mesh is here, and a config above names the folder in which it is looked for.
+            if let Some(file) = config.filter(|_| folder == Path::new("")) {
+                bail!(
+                    "no mesh found beside {0}, which applies in this folder too; move that file into this folder, or write the \
+                     paths of the mesh into it: `meshes`, `snapshots` and `rendered`",
+                    disk::shown(file)
+                );
+            }
             bail!(
                 "no mesh found: this folder has no `mesh.yaml` and no `meshes/`, but `{0}` has; use -C {0}",
                 folder.display()
@@ -259,7 +267,7 @@ pub(super) fn any_mesh_files(paths: &[InputFile]) -> anyhow::Result<Vec<InputFil
 }
 
 /// Returns the nearest folder above that has meshes, no further than the repository's root.
-fn above(surroundings: &WorkingRepository) -> Option<PathBuf> {
+pub(super) fn above(surroundings: &WorkingRepository) -> Option<PathBuf> {
     let here = env::current_dir().ok()?;
     surroundings
         .upwards(&here)
