@@ -176,7 +176,7 @@ fn commands_name_the_cluster() {
         lines.collect::<Vec<_>>().concat()
     };
     insta::assert_snapshot!(helps(&folder), @"
-    missing-endpoint: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
+    missing-endpoint: if other clusters should not reach such nodes, leave them out with `nodeSelector` of `east`; otherwise set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
     undeclared-pod-cidr: if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise look at the node with `kubectl --context east get node n2 -o yaml`, let it register again, and run `clustermesh snapshot east`
     ");
     folder.write(

@@ -659,6 +659,9 @@ fn its_own_configuration_is_a_target_that_nobody_delivers() {
       1 Peer with another endpoint
         ~ quickstart--east--east-agent-1: endpoint 198.18.113.12:51820 → 198.18.113.99:51820
 
+    before the merge, open what other clusters will dial: UDP 198.18.113.99:51820 (east/east-agent-1)
+    after the merge, other clusters no longer dial: UDP 198.18.113.12:51820 (east/east-agent-1)
+
     brief: Requests in changed clusters may get no answer for at most 30 seconds. Nodes behind NAT that send nothing may be unreachable for up to 205 seconds.
     2 of 3 targets changed compared with HEAD: +0 ~2 -0 Peers.
     ");

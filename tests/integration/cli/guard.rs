@@ -312,6 +312,26 @@ fn a_guard_that_a_joining_cluster_needs_is_reported_before_it_joins() {
     assert_eq!(outdated(&folder), []);
 }
 
+/// The list is the cause, and a guard that follows it would be as narrow as the mistake.
+#[test]
+fn a_guard_beside_a_range_that_is_not_accepted_follows_from_that() {
+    let folder = Folder::rendered();
+    let accepted = "acceptedNetworks: [10.2.0.0/15, 10.102.0.0/23]";
+    let pods = "podCIDRs: [10.1.0.0/16]";
+    folder.edit("mesh.yaml", pods, &format!("{pods}\n      {accepted}"));
+    folder.write("guards/east.yaml", folder.run(&["guard", "east", "--writers", WRITERS]).stdout);
+    assert_eq!(outdated(&folder), []);
+    folder.edit("mesh.yaml", "[10.2.0.0/15", "[10.20.0.0/15");
+    let run = folder.run(&["validate"]);
+    let lines: Vec<&str> =
+        run.stdout.lines().filter(|it| it.contains('[') && it.contains("]: ")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    error[unaccepted-range]: west: 10.3.1.0/24, 10.3.2.0/24 left out: not in `acceptedNetworks`, so no path works between the linked clusters (target east), where Peers have them now (2 other findings follow from it: error[lost-source])
+    warning[unaccepted-range]: north: 10.2.1.0/24, 10.2.2.0/24 left out: not in `acceptedNetworks`, so no path works between the linked clusters (target east), where Peers have them now
+    warning[unaccepted-range]: west: 10.103.0.1/32, 10.103.0.2/32 left out: not in `acceptedNetworks` (target east), where Peers have them now
+    ");
+}
+
 #[test]
 fn outdated_guards_are_written_again_with_their_options() {
     let folder = example("gitops");
@@ -357,7 +377,7 @@ fn outdated_guards_are_written_again_with_their_options() {
     folder.write("guards/west.yaml", "kind: ConfigMap\n");
     let run = update(&[]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    insta::assert_snapshot!(run.stderr, @"error: guards/west.yaml contains no ValidatingAdmissionPolicy `clustermesh-peers`; restore it with `git checkout HEAD -- guards/west.yaml`, or run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with the accounts that may write Peers and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`");
+    insta::assert_snapshot!(run.stderr, @"error: guards/west.yaml contains no ValidatingAdmissionPolicy `clustermesh-peers`; run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with the accounts that may write Peers and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`");
     assert_eq!(folder.read("guards/east.yaml"), before[0]);
     fs::remove_dir_all(folder.path("guards")).unwrap();
     insta::assert_snapshot!(update(&[]).stderr, @"error: no guard to update: `clustermesh guard CLUSTER --writers ACCOUNT > guards/CLUSTER.yaml` prints a new one");
@@ -444,7 +464,7 @@ fn a_file_that_is_not_a_guard_is_reported_with_the_reason() {
     insta::assert_snapshot!(run.stdout, @"
     error[outdated-guard]: west: guards/west.yaml contains no ValidatingAdmissionPolicy `clustermesh-peers`
     --> guards/west.yaml:1:1
-    help: restore it with `git checkout HEAD -- guards/west.yaml`, or run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with the accounts that may write Peers and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    help: run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with the accounts that may write Peers and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
     ");
     // `kubectl apply` applies every document, and of two with one name the last.
     let east = folder.run(&["guard", "east"]).stdout;
@@ -547,9 +567,7 @@ fn decisions_that_no_option_can_have_are_asked_for_again() {
         folder.edit("mesh.yaml", "- 10.0.1.0/24", "- 10.0.0.0/23");
         let (text, help) = found(&folder);
         assert!(
-            help.contains(
-                "or run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with"
-            ),
+            help.contains("run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with"),
             "{to}: {text}"
         );
         folder.edit("mesh.yaml", "- 10.0.0.0/23", "- 10.0.1.0/24");

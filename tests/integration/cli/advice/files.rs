@@ -236,3 +236,24 @@ fn each_finding_of_a_group_has_its_help() {
     }
     assert_eq!(run.stdout.matches("help: ").count(), 2, "{}", run.stdout);
 }
+
+/// What the last commit has is as broken, so to restore it ends nothing.
+#[test]
+fn a_broken_file_that_is_committed() {
+    let repository = Repository::of(Folder::mesh());
+    let folder = &repository.folder;
+    let guard = folder.run(&["guard", "east", "--writers", "ada@example.com"]).stdout;
+    folder.write("guards/west.yaml", guard);
+    let path = "snapshots/west.json";
+    folder.write(path, &folder.read(path)[..300]);
+    for is_committed in [false, true] {
+        if is_committed {
+            repository.commit();
+        }
+        let found = findings(folder);
+        assert_eq!(found[0][0], "invalid-snapshot");
+        let restores = |it: &[String; 4]| it[2].contains("git checkout HEAD");
+        assert_eq!(found.iter().any(restores), !is_committed && found[0][2].contains("git "));
+    }
+    assert_contains(&findings(folder)[0][2], "take a new one with `clustermesh snapshot west");
+}

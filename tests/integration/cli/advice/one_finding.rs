@@ -64,7 +64,7 @@ const SLIPS: [Slip; 22] = [
         edit: ["mesh.yaml", "        - 10.2.0.0/16\n", ""],
         found: [
             "unaccepted-range",
-            "notice",
+            "warning",
             "10.2.1.0/24, 10.2.2.0/24 left out: not in `acceptedNetworks` (target west)",
             "to accept them, add 10.2.0.0/16 to `acceptedNetworks` of `west` in `mesh.yaml`",
         ],
@@ -84,7 +84,7 @@ const SLIPS: [Slip; 22] = [
         edit: ["mesh.yaml", "        - 10.1.0.0/16\n", "        - 10.1.1.0/24\n"],
         found: [
             "unaccepted-range",
-            "notice",
+            "warning",
             "10.1.2.0/24 left out",
             "to accept it, add 10.1.2.0/24 to `acceptedNetworks` of `west`",
         ],

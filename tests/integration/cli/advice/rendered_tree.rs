@@ -173,3 +173,87 @@ fn one_output_for_all_clusters() {
     let found: Vec<String> = config("{{ target.name }}.json").collect();
     insta::assert_snapshot!(found.join("\n"), @"template `templates/all.txt` for `east`: the result is not valid JSON: it cannot be parsed from line 1 on: correct the template; a file of another format needs a path with another ending, such as `.txt`");
 }
+
+/// A person has renamed the folder, and no cluster was ever called so.
+#[test]
+fn a_renamed_folder() {
+    let folder = Folder::rendered();
+    fs::rename(folder.path("rendered/north"), folder.path("rendered/nord")).unwrap();
+    let found = findings(&folder);
+    insta::assert_snapshot!(found[0].join("; "), @"lost-target; error; rename the folder to `north`; is in no mesh, but its folder has the Peers of `north`, which has no folder");
+    assert_eq!(found.len(), 1, "{found:?}");
+    fs::rename(folder.path("rendered/nord"), folder.path("rendered/north")).unwrap();
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+}
+
+/// The hosts keep their keys; two lines of the mesh are exchanged.
+#[test]
+fn exchanged_keys_of_external_peers() {
+    let folder = Folder::mesh();
+    let keys = [
+        "avkTN5T8tciVq9GCSK17SucfkRrmiGHQh4Z8+C4lxhs=",
+        "ZmlmdGVlbiBsZXR0ZXJzIG9mIGEga2V5IG9mIDMyYnk=",
+    ];
+    let write = |[laptop, phone]: [&str; 2]| {
+        let peer = |name: &str, key: &str, last: u8| {
+            format!(
+                "    - {{ name: {name}, publicKey: '{key}', ranges: [10.250.0.{last}/32], clusters: [east] }}\n"
+            )
+        };
+        let peers =
+            format!("  externalPeers:\n{}{}", peer("laptop", laptop, 5), peer("phone", phone, 6));
+        let mesh = folder.read("mesh.yaml");
+        let clusters = mesh.split("  externalPeers:\n").next().unwrap();
+        folder.write("mesh.yaml", format!("{clusters}{peers}"));
+    };
+    write(keys);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    write([keys[1], keys[0]]);
+    let found = findings(&folder);
+    insta::assert_snapshot!(found[0].join("; "), @"changed-key; warning; exchange the two `publicKey` in the mesh, unless the hosts exchanged their keys; `external.phone`: Peers prod--external.phone and prod--external.laptop would exchange their keys (target east)");
+    assert_eq!(found.len(), 1, "{found:?}");
+    write(keys);
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+}
+
+/// That Peers have the ranges is a reason to look at the list.
+#[test]
+fn accepted_ranges_that_peers_have() {
+    let folder = Folder::rendered();
+    let accepted = "acceptedNetworks: [10.2.0.0/16, 10.3.0.0/16, 10.102.0.0/24, 10.103.0.0/24]";
+    folder.edit(
+        "mesh.yaml",
+        "podCIDRs: [10.1.0.0/16]",
+        &format!("podCIDRs: [10.1.0.0/16]\n      {accepted}"),
+    );
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+    folder.edit("mesh.yaml", "[10.2.0.0/16, 10.3.0.0/16", "[10.2.0.0/16, 10.33.0.0/16");
+    insta::assert_snapshot!(findings(&folder)[0].join("; "), @"unaccepted-range; warning; to accept them, add 10.3.0.0/16 to `acceptedNetworks` of `east` in `mesh.yaml`; 10.3.1.0/24, 10.3.2.0/24 left out: not in `acceptedNetworks`, so no path works between the linked clusters (target east), where Peers have them now");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    insta::assert_snapshot!(findings(&folder)[0].join("; "), @"unaccepted-range; warning; to accept them, add 10.3.0.0/16 to `acceptedNetworks` of `east` in `mesh.yaml`; 10.3.1.0/24, 10.3.2.0/24 left out: not in `acceptedNetworks`, so no path works between the linked clusters (target east)");
+}
+
+/// A render does not touch the file of a person, so it does not end what is wrong with that.
+#[test]
+fn a_file_of_a_person_in_an_outdated_tree() {
+    let folder = Folder::rendered();
+    let peer = "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: { name: printer }\nspec:\n  allowedIPs: [10.3.1.0/24]\n  \
+                publicKey: avkTN5T8tciVq9GCSK17SucfkRrmiGHQh4Z8+C4lxhs=\n";
+    folder.write("rendered/east/printer.yaml", peer);
+    let kustomization = folder.read("rendered/east/kustomization.yaml");
+    folder.write("rendered/east/kustomization.yaml", format!("{kustomization}- printer.yaml\n"));
+    let shown = folder.run(&["verify"]).stdout;
+    assert_contains(&shown, "--> rendered/east/printer.yaml:");
+}
+
+/// Only the line ends of a kustomization differ, and changes of people belong elsewhere.
+#[test]
+fn an_edited_kustomization() {
+    let folder = Folder::rendered();
+    let path = "rendered/east/kustomization.yaml";
+    let text = folder.read(path);
+    folder.write(path, text.replace('\n', "\r\n"));
+    insta::assert_snapshot!(findings(&folder)[0].join("; "), @"edited-file; warning; add a line to `.gitattributes`: `rendered/** text eol=lf`; lines of kustomization.yaml end with a carriage return");
+    folder.write(path, format!("{text}namePrefix: a-\n"));
+    insta::assert_snapshot!(findings(&folder)[0].join("; "), @"edited-file; warning; run `clustermesh render`, which writes it again; changes of your own belong into a kustomization in another folder, with this folder in its `resources`; kustomization.yaml was edited: it differs from what clustermesh writes");
+}

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::cli::{Folder, node};
+use crate::cli::{Folder, api_node, node};
 use crate::support::assert_contains;
 
 fn refusal(folder: &Folder, arguments: &[&str]) -> String {
@@ -62,6 +62,17 @@ fn says_how_to_name_a_mesh() {
     let folder = Folder::mesh();
     fs::create_dir(folder.path("inner")).unwrap();
     insta::assert_snapshot!(refusal(&folder, &["-C", "inner", "render"]), @"error: no mesh found: this folder has no `mesh.yaml` and no `meshes/`, but `..` has; use -C ..");
+    let dump = json!({ "kind": "NodeList", "apiVersion": "v1", "items": [api_node(1, 1)] });
+    folder.write("inner/east.json", dump.to_string());
+    // Beside the mesh, these would be judged by it.
+    let snapshot = ["-C", "inner", "snapshot", "--from", "east=east.json"];
+    insta::assert_snapshot!(refusal(&folder, &snapshot), @"error: this folder has no mesh, but `..` has; use -C .., or --snapshots to write elsewhere");
+    let init = ["-C", "inner", "init", "--from", "north=east.json"];
+    insta::assert_snapshot!(refusal(&folder, &init), @"error: a mesh has at least two clusters; add another --context or --from; to add the cluster to the mesh of `..`, use -C ..");
+    // A config above a mesh names the folder in which a mesh is looked for.
+    folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n");
+    fs::rename(folder.path("mesh.yaml"), folder.path("inner/mesh.yaml")).unwrap();
+    insta::assert_snapshot!(refusal(&folder, &["-C", "inner", "render"]), @"error: no mesh found beside `../clustermesh.yaml`, which applies in this folder too; move that file into this folder, or write the paths of the mesh into it: `meshes`, `snapshots` and `rendered`");
 }
 
 #[test]

@@ -80,7 +80,13 @@ fn are_written_with_the_tree_and_kept_up_to_date() {
         "- { template: templates/app.yaml, path: 'flux/{{ target.name }}/app.yaml' }",
     );
     let run = folder.run(&["render"]);
-    assert!(run.stderr.ends_with("outputs: 3 written, 3 removed\n"), "{}", run.stderr);
+    assert!(
+        run.stderr.ends_with(
+            "outputs: 3 written, removed apps/east.yaml, apps/north.yaml, apps/west.yaml\n"
+        ),
+        "{}",
+        run.stderr
+    );
     assert!(!folder.path("apps").exists());
     // None at all.
     configure(&folder, "  []");

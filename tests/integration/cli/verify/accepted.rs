@@ -11,7 +11,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @"
-    notice[unaccepted-range]: east: 10.1.2.0/24 left out: not in `acceptedNetworks` (target west)
+    warning[unaccepted-range]: east: 10.1.2.0/24 left out: not in `acceptedNetworks` (target west), where Peers have them now
      --> mesh.yaml:8:18
       |
     8 |       podCIDRs: [10.1.0.0/16]
@@ -22,7 +22,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
     4 |   acceptedNetworks: [10.1.1.0/24, 10.2.0.0/16]
       |                      ----------- does not contain it
     help: to accept it, add 10.1.2.0/24 to `acceptedNetworks` of `west` in `policies/west.yaml`
-    notice[unaccepted-range]: east: 10.101.0.1/32, 10.101.0.2/32 left out: not in `acceptedNetworks` (target west)
+    warning[unaccepted-range]: east: 10.101.0.1/32, 10.101.0.2/32 left out: not in `acceptedNetworks` (target west), where Peers have them now
      --> mesh.yaml:9:22
       |
     9 |       wireguardCIDR: 10.101.0.0/24
@@ -34,7 +34,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
       |                      ----------- does not contain it
     help: to accept them, add 10.101.0.0/24 to `acceptedNetworks` of `west` in `policies/west.yaml`
 
-    notice[unaccepted-range]: north: 10.102.0.1/32, 10.102.0.2/32 left out: not in `acceptedNetworks` (target west)
+    warning[unaccepted-range]: north: 10.102.0.1/32, 10.102.0.2/32 left out: not in `acceptedNetworks` (target west), where Peers have them now
       --> mesh.yaml:12:22
        |
     12 |       wireguardCIDR: 10.102.0.0/24
