@@ -150,6 +150,16 @@ impl<'a> Fabric<'a> {
 
     /// Joins clusters, which are in order of rank, and another fabric may have too, with which it shares what is the same.
     pub fn shared(sites: Vec<Arc<Site<'a>>>, other: Option<&Fabric>) -> Self {
+        Self::with_idle(sites, other, &BTreeSet::new())
+    }
+
+    /// Joins the same. Nodes of `idle` clusters have no Peers yet, so they connect to none of the others: of several nodes with
+    /// one key, they do not count, unless every tunnel is taken as up.
+    pub(crate) fn with_idle(
+        sites: Vec<Arc<Site<'a>>>,
+        other: Option<&Fabric>,
+        idle: &BTreeSet<SiteId>,
+    ) -> Self {
         let mut ranked: Vec<(usize, Arc<Site>)> = sites.into_iter().enumerate().collect();
         ranked.sort_by_key(|it| it.1.cluster);
         let (ranks, sites): (Vec<usize>, Vec<Arc<Site>>) = ranked.into_iter().unzip();
@@ -173,15 +183,10 @@ impl<'a> Fabric<'a> {
                 listeners.entry(address).or_default().push(listener);
             }
         }
-        // Of several nodes with one key, those of a cluster without Peers connect to none of the others.
-        let connects = |it: &NodeRef| {
-            let site = &sites[it.site];
-            site.cluster.is_external() || site.model.peers.iter().next().is_some()
-        };
-        for holders in keys.values_mut().filter(|it| 1 < it.len()) {
-            if holders.iter().any(connects) {
-                holders.retain(connects);
-            }
+        let connects = |it: &NodeRef| !idle.contains(&it.site);
+        let several = keys.values_mut().filter(|it| 1 < it.len() && !has_open_tunnels);
+        for holders in several.filter(|it| it.iter().any(connects)) {
+            holders.retain(connects);
         }
         let contents = contents(&sites);
         // If nodes have the same keys, the holders of the same Peers are the same.

@@ -85,6 +85,13 @@ impl<'s> ClusterTransition<'s> {
         }
     }
 
+    /// Returns whether it gets its first Peers. Without any, its nodes connect to none of the others, also not with a key that
+    /// two nodes have.
+    fn begins(&self) -> bool {
+        let has_peers = |site: &Site| site.model.peers.iter().next().is_some();
+        !has_peers(&self.peers.now) && has_peers(&self.peers.after)
+    }
+
     /// Returns how many stages it has.
     pub(super) fn stages(&self) -> usize {
         if self.has_new_peers { 2 + self.rollout.tables.len() } else { 1 }
@@ -185,7 +192,11 @@ impl<'p, 's> StagedClusters<'p, 's> {
                 None => Arc::clone(after) as _,
             }
         });
-        Fabric::shared(sites.collect(), Some(other))
+        let idle = self.transitions.0.numbered().filter(|(number, it)| {
+            self.stages[*number] == OLD && it.begins() && self.files[*number].is_none()
+        });
+        let idle: BTreeSet<SiteId> = idle.map(|it| it.0).collect();
+        Fabric::with_idle(sites.collect(), Some(other), &idle)
     }
 }
 
@@ -200,10 +211,7 @@ impl AffectedPairs {
         fabrics: Versions<&Fabric, &Fabric>,
         followed: &FollowedAddresses,
     ) -> Self {
-        // Without Peers, nodes connect to none of the others, also not with a key that two have.
-        let connects = |site: &Site| site.model.peers.iter().next().is_some();
-        let begins = |it: &ClusterTransition| connects(&it.peers.now) != connects(&it.peers.after);
-        let is_new = |it: &ClusterTransition| it.has_new_nodes || begins(it);
+        let is_new = |it: &ClusterTransition| it.has_new_nodes || it.begins();
         let with_new_nodes = transitions.0.numbered().filter(|it| is_new(it.1));
         let with_new_nodes: BTreeSet<SiteId> = with_new_nodes.map(|it| it.0).collect();
         let mut wide = with_new_nodes.clone();

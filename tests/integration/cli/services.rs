@@ -113,7 +113,7 @@ fn the_last_service_leaves_an_empty_folder() {
 
     2 targets unchanged
     6 Peers in 2 targets
-    outputs: 1 removed
+    outputs: removed rendered-services/east/kustomization.yaml
     note: without files in `rendered-services/east/`, Flux and Argo CD delete nothing; to delete the Services that are left in `east`, run `kubectl --context east delete services,endpointslices --all-namespaces -l kilo-clustermesh.io/source-cluster`
     ");
     assert!(!folder.path("rendered-services").exists());
@@ -342,7 +342,7 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
     let run = folder.run(&["validate"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stdout, @"
-    warning[unaccepted-range]: west: 10.5.0.1/32, 10.5.0.2/32, 10.5.0.3/32 left out: not in `acceptedNetworks` (target east) (2 other findings follow from it: warning[uncarried-service])
+    warning[unaccepted-range]: west: 10.5.0.1/32, 10.5.0.2/32, 10.5.0.3/32 left out: not in `acceptedNetworks` (target east), where Peers have them now (2 other findings follow from it)
       --> mesh.yaml:21:22
        |
     15 |       acceptedNetworks: [10.244.0.0/16]
@@ -351,8 +351,7 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
     21 |       wireguardCIDR: 10.5.0.0/16
        |                      ^^^^^^^^^^^ declared here
     help: to accept them, add 10.5.0.0/16 to `acceptedNetworks` of `east` in `mesh.yaml`
-
-    notice[unaccepted-range]: west: 10.96.0.0/12 left out: not in `acceptedNetworks` (target east)
+    warning[unaccepted-range]: west: 10.96.0.0/12 left out: not in `acceptedNetworks` (target east), where Peers have them now
       --> mesh.yaml:20:20
        |
     15 |       acceptedNetworks: [10.244.0.0/16]

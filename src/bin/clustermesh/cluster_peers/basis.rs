@@ -31,7 +31,7 @@ pub(crate) fn basis(inputs: &Inputs, dumps: &Dumps) -> String {
     let of_leaving = if leaving.is_empty() {
         String::new()
     } else {
-        format!(" of which {} {leave}", text::first(LISTED, &leaving))
+        format!(", of which {} {leave}", text::first(LISTED, &leaving))
     };
     format!(
         "{noun} {}: {}{of_leaving}, {}",

@@ -180,7 +180,8 @@ fn a_cluster_leaves_without_a_flag() {
     Next steps for north, which leaves:
     1. Commit all files.
     2. Wait until north has no Peers: `kubectl --context north get peers -l kilo-clustermesh.io/mesh=prod`.
-       Without Flux, delete them: `kubectl --context north delete peers -l kilo-clustermesh.io/mesh=prod`.
+       Without Flux, delete them:
+       `kubectl --context north delete peers -l kilo-clustermesh.io/mesh=prod`.
     3. Delete what delivered the Peers to north and the rights:
        `clustermesh rbac --delivery | kubectl --context north delete -f -`.
     4. Remove the entry of north from mesh.yaml, delete snapshots/north.json,
