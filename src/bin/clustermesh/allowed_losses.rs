@@ -105,15 +105,6 @@ pub(crate) fn check(
         let known = text::quoted(known.iter().map(|name| input_file::name(Path::new(name))));
         bail!("{name} names unknown cluster `{target}`; known clusters: {known}");
     }
-    // A flag for what is gone already has no effect, and may stay in a job.
-    let members = plan.targets.iter().chain(&plan.externals);
-    let sources: BTreeSet<&str> = members.map(|it| it.cluster.as_str()).collect();
-    let written = allowances.iter().filter_map(|it| it.source.as_deref());
-    for source in written.filter(|it| !sources.contains(it)) {
-        if let Some(meant) = nearest(source, sources.iter().copied()) {
-            bail!("{name} names unknown source {}; did you mean `{meant}`?", Quoted(source));
-        }
-    }
     Ok(())
 }
 
