@@ -94,6 +94,9 @@ pub fn opened(changes: &Changes, watched: &[WatchedPaths], meshes: &[Mesh]) -> V
     opened.chain(unwatched).collect()
 }
 
+/// The largest number of ranges that move for which nodes that could carry them are looked for.
+const EXPLAINED: usize = 100;
+
 /// The largest number of targets for which there is a command each.
 const NAMED_TARGETS: usize = 3;
 
@@ -151,7 +154,9 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
         shrunk::finding(it, fleet, cause)
     }));
     let exchanged = exchanged::pairs(&changes.renamed);
-    let is_exchanged = |peer: &str| exchanged.iter().flatten().any(|it| it.what.from == peer);
+    let exchanged_names: BTreeSet<&str> =
+        exchanged.iter().flatten().map(|it| it.what.from.as_str()).collect();
+    let is_exchanged = |peer: &str| exchanged_names.contains(peer);
     findings.extend(exchanged.iter().map(|it| exchanged::finding(it, fleet)));
     let renamed_alone = changes.renamed.iter().filter(|it| !is_exchanged(&it.what.from));
     findings.extend(renamed_alone.map(|it| {
@@ -164,6 +169,8 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
         let of_source = pins.entry(it.what.source.as_str()).or_default();
         of_source.insert(anchor_item(&it.what, fleet));
     }
+    let readdressed = readdressed(pins.keys().copied(), fleet);
+    let are_few = changes.moved.len() <= EXPLAINED;
     findings.extend(changes.moved.iter().map(|it| {
         let of_source = pins.get(it.what.source.as_str());
         let pin = pin(&it.what, of_source.into_iter().flatten(), fleet);
@@ -172,13 +179,13 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
             Some(_) => MoveReason::LeftOut,
             None => MoveReason::of(&it.what, fleet),
         };
-        let is_gone = matches!(reason, MoveReason::Gone);
+        let is_gone = are_few && matches!(reason, MoveReason::Gone);
         let finding = moved(it, reason, &pin);
         let left_out =
             left_out.or_else(|| is_gone.then(|| successor_left_out(it, planned)).flatten());
         let cause = wrong_label(fleet, &it.what.source).or(left_out);
         let cause = cause.or_else(|| unlocated(&it.what, fleet));
-        finding.with_cause(cause.or_else(|| readdressed(&it.what, fleet)))
+        finding.with_cause(cause.or_else(|| readdressed.get(&it.what.from).cloned()))
     }));
     let rekeyed_alone = changes.rekeyed.iter().filter(|it| !is_exchanged(&it.what.peer));
     findings.extend(rekeyed_alone.map(|it| rekeyed(it, fleet)));
@@ -198,13 +205,19 @@ fn unlocated(moved: &Moved, fleet: &Fleet) -> Option<FindingCause> {
     })
 }
 
-/// Returns the finding that the address of the node that carries a range is in no declared range, if it is.
-fn readdressed(moved: &Moved, fleet: &Fleet) -> Option<FindingCause> {
-    members(fleet, &moved.source).find_map(|member| {
-        let mut nodes = member.cluster.nodes.iter().map(|it| it.kilo.name.as_str());
-        let node = nodes.find(|it| is_from(moved, member, it))?;
-        outside::cause(member, node)
-    })
+/// Returns the findings about nodes whose addresses are in no declared range, by their Peers.
+fn readdressed<'s>(
+    sources: impl Iterator<Item = &'s str>,
+    fleet: &Fleet,
+) -> BTreeMap<String, FindingCause> {
+    let members = sources.flat_map(|source| members(fleet, source));
+    let peers = members.flat_map(|member| {
+        outside::causes(member).into_iter().map(|(node, cause)| {
+            let (mesh, cluster) = (member.mesh.name.as_str(), member.entry.name.as_str());
+            (peer_name(mesh, cluster, &node), cause)
+        })
+    });
+    peers.collect()
 }
 
 /// Returns the finding for which the node that carries a range is left out, if it is.
@@ -239,8 +252,8 @@ fn successor_left_out(change: &Case<Moved>, planned: PlannedFleet) -> Option<Fin
     let PlannedFleet { fleet, plan } = planned;
     let Moved { source, range, .. } = &change.what;
     let is_inside = |member: &Member, name: &str| {
-        let mut nodes = member.cluster.nodes.iter().filter(|it| it.node.name == name);
-        nodes.any(|it| it.internal_addresses().any(|it| range.holds(it)))
+        let node = member.cluster.node(name);
+        node.is_some_and(|it| it.internal_addresses().any(|it| range.holds(it)))
     };
     let excluded = members(fleet, source).find_map(|member| {
         let mut excluded = member.membership.excluded.iter();

@@ -14,6 +14,9 @@ use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
 use crate::rules::{Finding, bare};
 
+/// The largest number of ranges, and of nodes, that are compared by their texts.
+const COMPARED: usize = 50;
+
 /// The internal address of a node that Kilo uses.
 type NodeAddress<'m> = (&'m str, IpAddr);
 
@@ -52,12 +55,14 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     apart.chain(alike(member, &addresses)).collect()
 }
 
-/// Returns the finding about a node whose address is outside, unlike those of most nodes of its cluster.
-pub(in crate::rules) fn cause(member: &Member, node: &str) -> Option<FindingCause> {
-    let addresses = DeclaredAddresses::new(member)?;
-    let is_apart = addresses.apart().iter().any(|it| it.0 == node);
-    let cause = FindingCause::of(&UNUSED_ADDRESS, &member.entry.name);
-    is_apart.then(|| FindingCause { node: Some(node.to_owned()), ..cause })
+/// Returns the findings about nodes whose addresses are outside, unlike those of most nodes of their cluster.
+pub(in crate::rules) fn causes(member: &Member) -> Vec<(String, FindingCause)> {
+    let addresses = DeclaredAddresses::new(member);
+    let apart = addresses.iter().flat_map(DeclaredAddresses::apart).map(|(node, _)| {
+        let cause = FindingCause::of(&UNUSED_ADDRESS, &member.entry.name);
+        ((*node).to_owned(), FindingCause { node: Some((*node).to_owned()), ..cause })
+    });
+    apart.collect()
 }
 
 fn apart(member: &Member, (node, address): NodeAddress) -> Finding {
@@ -99,7 +104,7 @@ fn alike(
                 || wireguard.is_some_and(|it| range.cidr.holds(it))
         })
     };
-    let mut unused = declared.iter().filter(|it| !is_used(it));
+    let mut unused = declared.iter().take(COMPARED).filter(|it| !is_used(it));
     let (range, network) = unused.find_map(|it| Some((it, meant(it, outside)?)))?;
     let (first, _) = outside.first()?;
     let message = format!(
@@ -118,7 +123,8 @@ fn alike(
 fn meant(range: &Range, nodes: &[NodeAddress]) -> Option<String> {
     let cidr = range.cidr;
     let length = cidr.prefix_length();
-    let networks = nodes.iter().filter(|it| it.1.is_ipv4() == cidr.first().is_ipv4());
+    let networks = nodes.iter().take(COMPARED);
+    let networks = networks.filter(|it| it.1.is_ipv4() == cidr.first().is_ipv4());
     let networks: BTreeSet<String> = networks
         .filter_map(|it| Cidr::host(it.1).widened(length))
         .map(|it| it.to_string())

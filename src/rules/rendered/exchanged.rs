@@ -1,5 +1,7 @@
 //! Exchanged keys: two Peers of which each would get the key of the other.
 
+use std::collections::BTreeMap;
+
 use super::{CHANGED_KEY, new_key, within};
 use crate::diagnostic::Severity;
 use crate::fleet::Fleet;
@@ -12,10 +14,11 @@ type ExchangedKeys<'c> = [&'c Case<Renamed>; 2];
 
 /// Returns the pairs of keys that are exchanged in the same targets.
 pub(super) fn pairs(renamed: &[Case<Renamed>]) -> Vec<ExchangedKeys<'_>> {
-    let pairs = renamed.iter().filter(|it| it.what.from < it.what.to).filter_map(|one| {
-        let mut others = renamed.iter().filter(|it| it.targets == one.targets);
-        let other = others.find(|it| it.what.from == one.what.to && it.what.to == one.what.from)?;
-        Some([one, other])
+    let by_names: BTreeMap<[&str; 2], &Case<Renamed>> =
+        renamed.iter().map(|it| ([it.what.from.as_str(), it.what.to.as_str()], it)).collect();
+    let pairs = by_names.iter().filter(|it| it.0[0] < it.0[1]).filter_map(|([from, to], one)| {
+        let other = by_names.get(&[*to, *from])?;
+        (one.targets == other.targets).then_some([*one, *other])
     });
     pairs.collect()
 }
